@@ -1,0 +1,389 @@
+"""Every setting, checked before any compute. Imports no torch.
+
+The defaults are the embedded pipeline: a laptop runs `PipelineConfig()` whole. A field made
+with `execution` says only how fast to go; it is left out of every artifact's key.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dtca_core.errors import ConfigError
+
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+S = TypeVar("S", bound="Settings")
+
+
+def execution(default: Any, *, description: str, **bounds: Any) -> Any:
+    """Return a field that says how fast to go and never what comes out; it is in no key."""
+    return Field(
+        default, description=description, json_schema_extra={"execution": True}, **bounds
+    )
+
+
+class Settings(BaseModel):
+    """A frozen record of settings that refuses unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def keyed(self) -> dict[str, Any]:
+        """Return the settings that decide the result, as plain JSON values."""
+        plain = self.model_dump(mode="json")
+        for name, field in type(self).model_fields.items():
+            if (field.json_schema_extra or {}) == {"execution": True}:
+                del plain[name]
+            elif isinstance(value := getattr(self, name), Settings):
+                plain[name] = value.keyed()
+        return plain
+
+
+class DataConfig(Settings):
+    """Which problems to train on and to evaluate on."""
+
+    source: str = Field(
+        "embedded",
+        description="'embedded' (generated word problems) or the path of a training file: "
+        "JSON, JSON Lines or Parquet.",
+    )
+    evaluation_source: str | None = Field(
+        None, description="File of evaluation problems; needed when source is a file."
+    )
+    question_column: str = Field("question", description="Column that holds the problem.")
+    answer_column: str = Field("answer", description="Column that holds the reference answer.")
+    num_train: int = Field(2048, gt=0, description="Training problems, at most.")
+    num_validation: int = Field(128, gt=0, description="Validation problems, cut from training.")
+    num_test: int = Field(600, gt=0, description="Evaluation problems, at most.")
+    seed: int = Field(0, ge=0, description="Seed of generation, split and order.")
+    on_contamination: Literal["refuse", "drop"] = Field(
+        "refuse", description="What to do with training problems that are evaluation problems."
+    )
+
+    @model_validator(mode="after")
+    def _a_file_needs_its_evaluation(self) -> "DataConfig":
+        if (self.source == "embedded") != (self.evaluation_source is None):
+            raise ValueError(
+                f"source={self.source!r} with evaluation_source={self.evaluation_source!r}: a file "
+                "of training problems needs a file of evaluation problems, and the embedded "
+                "problems bring their own; set both paths or neither."
+            )
+        return self
+
+
+class ModelConfig(Settings):
+    """Which model to start from, and where it runs."""
+
+    source: str = Field(
+        "embedded", description="'embedded', a local folder in the LLaDA layout, or a hub id."
+    )
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type of the weights.")
+    device: str = execution(
+        "auto", description="'auto', 'cpu' or a CUDA device; auto takes a GPU where there is one."
+    )
+
+
+class SamplerConfig(Settings):
+    """How a response is denoised."""
+
+    gen_length: int = Field(256, gt=0, description="Response length in tokens.")
+    block_length: int = Field(32, gt=0, description="Tokens per block; divides gen_length.")
+    steps: int = Field(
+        256, gt=0, description="Denoising steps in all; a multiple of the number of blocks."
+    )
+    temperature: float = Field(
+        0.0, ge=0.0, le=10.0, description="Temperature of the proposals; 0 is greedy."
+    )
+    threshold: Fraction | None = Field(
+        None, description="Commit every token at least this confident, and at least one."
+    )
+    factor: float | None = Field(
+        None,
+        gt=0.0,
+        description="Commit the leading run whose n-th confidence is at least 1 - factor/(n+1).",
+    )
+    cache: Literal["none", "prefix", "dual"] = Field(
+        "none", description="Key/value cache: exact, refreshed once a block, or block only."
+    )
+    suppress_eos: bool = Field(False, description="Never propose the end-of-text token.")
+    guidance: float = Field(0.0, ge=0.0, description="Classifier-free guidance scale; 0 is off.")
+    stop_at_eos: bool = Field(
+        False, description="Finish a row once everything up to its end token is decided."
+    )
+
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks of a response."""
+        return self.gen_length // self.block_length
+
+    @property
+    def steps_per_block(self) -> int:
+        """Steps spent on each block when no threshold or factor decides."""
+        return self.steps // self.num_blocks
+
+    @model_validator(mode="after")
+    def _blocks_fit(self) -> "SamplerConfig":
+        if self.gen_length % self.block_length:
+            below = self.gen_length - self.gen_length % self.block_length
+            nearest = f"{below} or {below + self.block_length}" if below else self.block_length
+            raise ValueError(
+                f"gen_length={self.gen_length} is not a multiple of "
+                f"block_length={self.block_length}; use {nearest}."
+            )
+        if self.steps % self.num_blocks:
+            below = self.steps - self.steps % self.num_blocks
+            nearest = f"{below} or {below + self.num_blocks}" if below else self.num_blocks
+            raise ValueError(
+                f"steps={self.steps} is not a multiple of the {self.num_blocks} blocks "
+                f"(gen_length / block_length); use {nearest}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> "SamplerConfig":
+        if self.threshold is not None and self.factor is not None:
+            raise ValueError("threshold and factor both decide what is committed; set one.")
+        if self.guidance and self.cache != "none":
+            raise ValueError(
+                f"guidance={self.guidance} needs a full forward at each step, but "
+                f"cache={self.cache!r}; set cache to 'none' or guidance to 0."
+            )
+        return self
+
+
+def _embedded_sampler(steps: int, temperature: float) -> SamplerConfig:
+    return SamplerConfig(gen_length=40, block_length=8, steps=steps, temperature=temperature)
+
+
+Protocol = Literal["plain", "drift"]
+PROTOCOL_DESCRIPTION = "How a problem is asked and its answer read; see evaluation/protocols.py."
+
+
+class RolloutsConfig(Settings):
+    """The offline rollouts from which contributions are measured."""
+
+    num_prompts: int = Field(128, gt=0, description="Training problems to sample from.")
+    num_samples: int = Field(2, gt=0, description="Responses per problem.")
+    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    sampler: SamplerConfig = _embedded_sampler(steps=40, temperature=0.7)
+    seed: int = Field(0, ge=0, description="Seed of the samples.")
+    batch_size: int = execution(64, gt=0, description="Responses denoised together.")
+    shard_size: int = execution(32, gt=0, description="Problems per durable shard.")
+
+
+class ContributionConfig(Settings):
+    """How delta-P is measured."""
+
+    scope: Literal["response", "block"] = Field(
+        "response", description="Where confidence is summed: the response or the token's block."
+    )
+    batch_size: int = execution(128, gt=0, description="Denoising states evaluated together.")
+    shard_size: int = execution(64, gt=0, description="Responses per durable shard.")
+
+
+class WeightsConfig(Settings):
+    """How contributions become category weights."""
+
+    tagger: Literal["math", "spacy"] = Field(
+        "math", description="spaCy with a layer for mathematics, or plain spaCy."
+    )
+    normalisation: Literal["minmax", "ratio"] = Field(
+        "minmax", description="Scale means onto [low, high], or clip their ratio to the mean."
+    )
+    low: float = Field(0.8, gt=0.0, description="Smallest weight.")
+    high: float = Field(1.2, gt=0.0, description="Largest weight.")
+    min_count: int = Field(
+        20, gt=0, description="A category seen less often gets the mean weight."
+    )
+
+    @model_validator(mode="after")
+    def _low_below_high(self) -> "WeightsConfig":
+        if self.low > self.high:
+            raise ValueError(f"low={self.low} is above high={self.high}; swap them.")
+        return self
+
+
+class CreditConfig(Settings):
+    """Which steps are trained on and how strongly each token learns."""
+
+    contribution: bool = Field(True, description="Use category weights; off: all are equal.")
+    fraction: Fraction = Field(0.8, description="Share of the timestep score to be covered.")
+    max_steps: int | None = Field(None, gt=0, description="At most this many steps a response.")
+    low_prob_threshold: Fraction | None = Field(
+        0.6,
+        description="Also train masked positions whose final token has this probability; "
+        "off: committed tokens only.",
+    )
+
+
+class EntropyConfig(Settings):
+    """How the entropy change of an update is balanced."""
+
+    calibration: bool = Field(True, description="Balance rises and falls of entropy.")
+    estimate: Literal["paper", "exact"] = Field(
+        "paper", description="The (1-p)^2 estimate, or the exact first order."
+    )
+    scope: Literal["response", "batch"] = Field(
+        "response", description="Balance within each response or over the batch."
+    )
+    limit: Fraction = Field(0.2, description="Largest absolute lambda; 1 is the literal rule.")
+
+
+class TrainConfig(Settings):
+    """Reinforcement learning, strictly on-policy: one update per batch of rollouts."""
+
+    updates: int = Field(60, gt=0, description="Optimizer updates.")
+    prompts_per_update: int = Field(12, gt=0, description="Problems per update.")
+    samples_per_prompt: int = Field(8, gt=1, description="Responses per problem: a group.")
+    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    sampler: SamplerConfig = _embedded_sampler(steps=20, temperature=1.0)
+    learning_rate: float = Field(1e-4, gt=0.0, description="AdamW's learning rate.")
+    warmup_updates: int = Field(0, ge=0, description="Updates of linear warm-up.")
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="AdamW's betas.")
+    weight_decay: float = Field(0.0, ge=0.0, description="AdamW's weight decay.")
+    max_grad_norm: float = Field(1.0, gt=0.0, description="Gradient norm is clipped to this.")
+    kl_coefficient: float = Field(
+        0.0, ge=0.0, description="k3 divergence from the frozen start; 0 loads no reference."
+    )
+    advantage: Literal["std-floor", "mean-only", "leave-one-out"] = Field(
+        "std-floor", description="How rewards of a group become advantages."
+    )
+    advantage_floor: float = Field(0.01, gt=0.0, description="Floor of the standard deviation.")
+    credit: CreditConfig = CreditConfig()
+    entropy: EntropyConfig = EntropyConfig()
+    seed: int = Field(0, ge=0, description="Seed of problem order and samples.")
+    validation_problems: int = Field(64, gt=0, description="Held-out problems per validation.")
+    validate_every: int = Field(20, gt=0, description="Updates between validations.")
+    regression_margin: Fraction = Field(
+        0.15, description="Stop when validation falls this far below its value at update 0."
+    )
+    accelerate_config: str | None = execution(
+        None, description="Config file of accelerate for several processes; none: one process."
+    )
+    save_every: int = execution(10, gt=0, description="Updates between resumable checkpoints.")
+    keep_last: int = execution(2, gt=0, description="Resumable checkpoints to keep.")
+    batch_size: int = execution(96, gt=0, description="Responses sampled together.")
+    micro_batch_size: int = execution(128, gt=0, description="Denoising states per backward.")
+
+
+class Budget(Settings):
+    """How much a response may cost at evaluation."""
+
+    gen_length: int = Field(40, gt=0, description="Response length in tokens.")
+    steps: int = Field(40, gt=0, description="Denoising steps.")
+
+
+class EvaluateConfig(Settings):
+    """Greedy accuracy at several budgets under one named protocol."""
+
+    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    sampler: SamplerConfig = _embedded_sampler(steps=40, temperature=0.0)
+    budgets: tuple[Budget, ...] = Field(
+        (Budget(steps=10), Budget(steps=20), Budget(steps=40)),
+        min_length=1,
+        description="Lengths and steps to evaluate at; the rest comes from sampler.",
+    )
+    seed: int = Field(0, ge=0, description="Seed of the samples, if not greedy.")
+    batch_size: int = execution(64, gt=0, description="Responses denoised together.")
+    shard_size: int = execution(256, gt=0, description="Problems per durable shard.")
+
+    def sampler_at(self, budget: Budget) -> SamplerConfig:
+        """Return the sampler of one budget; refuses lengths that its blocks do not fit."""
+        return SamplerConfig(**{**self.sampler.model_dump(), **budget.model_dump()})
+
+    @model_validator(mode="after")
+    def _every_budget_fits(self) -> "EvaluateConfig":
+        for budget in self.budgets:
+            self.sampler_at(budget)
+        return self
+
+
+class PipelineConfig(Settings):
+    """The whole pipeline: one section per stage, and the model that they share."""
+
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    rollouts: RolloutsConfig = RolloutsConfig()
+    contribution: ContributionConfig = ContributionConfig()
+    weights: WeightsConfig = WeightsConfig()
+    train: TrainConfig = TrainConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
+
+
+class PretrainConfig(Settings):
+    """How the embedded model is made from generated problems."""
+
+    steps: int = Field(6000, gt=0, description="Optimizer steps.")
+    batch_size: int = Field(64, gt=0, description="Responses per step.")
+    gen_length: int = Field(40, gt=0, description="Response length in tokens, padding included.")
+    d_model: int = Field(128, gt=0, description="Width of the model.")
+    n_layers: int = Field(3, gt=0, description="Transformer blocks.")
+    n_heads: int = Field(4, gt=0, description="Attention heads.")
+    mlp_hidden_size: int = Field(512, gt=0, description="Width inside the MLP.")
+    max_sequence_length: int = Field(256, gt=0, description="Prompt and response together.")
+    learning_rate: float = Field(2e-3, gt=0.0, description="AdamW's peak learning rate.")
+    warmup_steps: int = Field(200, ge=0, description="Steps of linear warm-up.")
+    weight_decay: float = Field(0.01, ge=0.0, description="AdamW's weight decay.")
+    corpus_for_tokenizer: int = Field(5000, gt=0, description="Problems the tokenizer sees.")
+    seed: int = Field(0, ge=0, description="Seed of corpus, weights and masks.")
+
+
+def parse_settings(kind: type[S], values: Mapping[str, Any], origin: str) -> S:
+    """Return settings of `kind`, or raise ConfigError that names each wrong value.
+
+    Args:
+        kind: the class of the settings.
+        values: plain values, as read from YAML.
+        origin: where they come from, for the message.
+    """
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(f"{origin} cannot be used:\n{_explain(error)}") from None
+
+
+def load_config(path: Path, overrides: Mapping[str, Any] | None = None) -> PipelineConfig:
+    """Return the pipeline config of a YAML file, with dotted overrides applied on top."""
+    if not path.is_file():
+        raise ConfigError(f"config file {path} does not exist; give the path of a YAML file.")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(
+            f"config file {path} is not YAML ({reason}); see configs/embedded.yaml for one."
+        ) from None
+    values = {} if values is None else values
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"config file {path} holds a {type(values).__name__}, not sections such as 'train:'; "
+            "see configs/embedded.yaml for one."
+        )
+    for name, value in (overrides or {}).items():
+        _assign(values, name, value)
+    return parse_settings(PipelineConfig, values, f"config file {path}")
+
+
+def _assign(values: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set `a.b.c` in nested mappings."""
+    *parents, leaf = dotted.split(".")
+    for name in parents:
+        inner = values.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {dotted}: {name!r} is a value, not a section.")
+        values = inner
+    values[leaf] = value
+
+
+def _explain(error: ValidationError) -> str:
+    """Return one line per wrong value: its dotted name, what was found, what is needed."""
+    lines: list[str] = []
+    for entry in error.errors():
+        name = ".".join(str(part) for part in entry["loc"]) or "the settings"
+        needed = entry["msg"].removeprefix("Value error, ")
+        if entry["type"] == "extra_forbidden":
+            needed = "there is no such setting; correct the name or remove it"
+        found = "" if isinstance(entry["input"], dict | BaseModel) else f" = {entry['input']!r}"
+        lines.append(f"  {name}{found}: {needed}")
+    return "\n".join(lines)

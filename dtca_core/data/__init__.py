@@ -1,0 +1,1 @@
+"""Problems to train on and to evaluate on."""

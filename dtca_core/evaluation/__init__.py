@@ -1,0 +1,15 @@
+"""Evaluation: which answer a response gives, whether it is right, and which model is better."""
+
+from dtca_core.evaluation.comparison import PairedComparison, paired_test, wilson_interval
+from dtca_core.evaluation.protocols import PROTOCOLS, Protocol
+from dtca_core.evaluation.scoring import Score, score_answers
+
+__all__ = [
+    "PROTOCOLS",
+    "PairedComparison",
+    "Protocol",
+    "Score",
+    "paired_test",
+    "score_answers",
+    "wilson_interval",
+]

@@ -1,0 +1,5 @@
+"""Making the embedded model: a tokenizer, a corpus and the masked-diffusion loss."""
+
+from dtca_core.pretraining.loop import pretrain
+
+__all__ = ["pretrain"]

@@ -1,0 +1,1 @@
+"""Reinforcement learning in a process of its own."""
