@@ -6,7 +6,7 @@ with `execution` says only how fast to go; it is left out of every artifact's ke
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -27,7 +27,21 @@ def execution(default: Any, *, description: str, **bounds: Any) -> Any:
 class Settings(BaseModel):
     """A frozen record of settings that refuses unknown names."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_sections(cls, values: Any) -> Any:
+        """Let a section that is given in part keep the rest of this class's own default."""
+        if not isinstance(values, dict):
+            return values
+        completed = dict(cast(dict[str, Any], values))
+        for name, field in cls.model_fields.items():
+            if isinstance(field.default, Settings) and isinstance(completed.get(name), dict):
+                completed[name] = {**field.default.model_dump(), **completed[name]}
+        return completed
 
     def keyed(self) -> dict[str, Any]:
         """Return the settings that decide the result, as plain JSON values."""
@@ -349,7 +363,7 @@ def load_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Pipel
         raise ConfigError(f"config file {path} does not exist; give the path of a YAML file.")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
         reason = " ".join(str(error).split())
         raise ConfigError(
             f"config file {path} is not YAML ({reason}); see configs/embedded.yaml for one."

@@ -53,6 +53,41 @@ CONTRIBUTION_SCHEMA = pa.schema(
 )
 """One row per committed token of a response; delta_p is null where M_t is empty."""
 
+RESPONSE_SCHEMA = pa.schema(
+    [
+        pa.field("rollout_id", pa.string(), nullable=False),
+        pa.field("response_text", pa.string(), nullable=False),
+        pa.field("special_positions", pa.list_(pa.int32()), nullable=False),
+    ]
+)
+"""One row per response of a contribution artifact: the text that its characters count in."""
+
+TAGGED_SCHEMA = pa.schema(
+    [
+        pa.field("rollout_id", pa.string(), nullable=False),
+        pa.field("position", pa.int32(), nullable=False),
+        pa.field("category", pa.string(), nullable=False),
+        pa.field("delta_p", pa.float32()),
+    ]
+)
+"""One row per committed token with its category."""
+
+EVALUATION_SCHEMA = pa.schema(
+    [
+        pa.field("problem_id", pa.string(), nullable=False),
+        pa.field("gen_length", pa.int32(), nullable=False),
+        pa.field("steps", pa.int32(), nullable=False),
+        pa.field("correct", pa.bool_(), nullable=False),
+        pa.field("extracted_answer", pa.string()),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("response_text", pa.string(), nullable=False),
+        pa.field("num_response_tokens", pa.int32(), nullable=False),
+        pa.field("has_ended", pa.bool_(), nullable=False),
+        pa.field("num_steps", pa.int32(), nullable=False),
+    ]
+)
+"""One row per problem and budget."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryBatch:

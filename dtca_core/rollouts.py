@@ -37,6 +37,8 @@ class RolloutBatch:
     """Characters of each response token in its text."""
     special: tuple[tuple[bool, ...], ...]
     """True for each response token that is special."""
+    has_ended: tuple[bool, ...]
+    """False where the response was cut off before an end token."""
     scores: tuple[Score, ...]
     """The verdict on each response."""
 
@@ -118,6 +120,7 @@ def _scored(
         texts=tuple(texts),
         spans=tuple(tuple(spans) for _, spans in decoded),
         special=tuple(tuple(is_special(predictor.tokenizer, ids)) for ids in responses),
+        has_ended=tuple(ids[-1] in predictor.end_ids for ids in responses),
         scores=tuple(scores),
     )
 

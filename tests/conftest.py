@@ -1,6 +1,64 @@
-"""One Hypothesis profile for every test: the same examples each run, and no clock."""
+"""One Hypothesis profile for every test, and the two small models that tests speak to."""
 
+from pathlib import Path
+
+import pytest
+import torch
 from hypothesis import settings
 
 settings.register_profile("house", max_examples=60, deadline=None, derandomize=True)
 settings.load_profile("house")
+
+# The golden vectors were made on one thread; more would only get in each other's way.
+torch.set_num_threads(1)
+
+# dtca_core is imported inside the fixtures: jaxtyping must hook it first.
+
+
+@pytest.fixture(scope="session")
+def golden_folder():
+    """Folder of the LLaDA with random weights that other programs were run on."""
+    return Path(__file__).parent / "golden" / "llada_tiny"
+
+
+@pytest.fixture(scope="session")
+def golden_predictor(golden_folder):
+    """The model of `golden_folder`; tests leave it as it is."""
+    from dtca_core.models import load_predictor
+
+    return load_predictor(golden_folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_pretraining():
+    """Settings that make a model with a tokenizer in a second or two."""
+    from dtca_core.config import PretrainConfig
+
+    return PretrainConfig(
+        steps=20,
+        batch_size=8,
+        d_model=32,
+        n_layers=2,
+        n_heads=2,
+        mlp_hidden_size=64,
+        warmup_steps=2,
+        corpus_for_tokenizer=1000,
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_model_folder(tmp_path_factory, tiny_pretraining):
+    """Folder of a model with a tokenizer and a chat template that has learnt next to nothing."""
+    from dtca_core.pretraining import pretrain
+
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    pretrain(tiny_pretraining, folder, lambda _step, _loss: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_predictor(tiny_model_folder):
+    """The model of `tiny_model_folder`; tests leave it as it is."""
+    from dtca_core.models import load_predictor
+
+    return load_predictor(tiny_model_folder)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from dtca_core.data.contamination import problem_key
 from dtca_core.errors import DataError
+from dtca_core.store import read_table
 
 PROBLEM_SCHEMA = pa.schema(
     [
@@ -192,3 +193,10 @@ def _parquet_rows(path: Path) -> list[Row]:
         reason = str(cast(Exception, error)).partition("\n")[0]
         raise DataError(f"problem file {path} is not Parquet ({reason}); write it again.") from None
     return _numbered(cast(list[Any], rows), path)
+
+
+def read_split(path: Path, split: str) -> list[Problem]:
+    """Return the problems of one split of a dataset artifact's Parquet file, in its order."""
+    rows = read_table([path], PROBLEM_SCHEMA).to_pylist()
+    fields = ("problem_id", "question", "answer", "kind")
+    return [Problem(**{f: row[f] for f in fields}) for row in rows if row["split"] == split]

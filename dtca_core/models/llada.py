@@ -71,7 +71,37 @@ class LladaShape:
                 f"{origin} lacks {', '.join(missing)}; a LLaDA config holds these fields. "
                 "Download the folder again."
             )
+        if reason := _misfit({name: config[name] for name in _SIZES + _TOKENS}):
+            raise ModelError(f"{origin} says {reason}. Download the folder again.")
         return cls(**{name: config[name] for name in cls.__dataclass_fields__})
+
+
+_SIZES = (
+    "d_model",
+    "n_heads",
+    "n_kv_heads",
+    "n_layers",
+    "mlp_hidden_size",
+    "embedding_size",
+    "max_sequence_length",
+)
+_TOKENS = ("mask_token_id", "eos_token_id", "pad_token_id")
+
+
+def _misfit(numbers: Mapping[str, Any]) -> str:
+    """Return what is impossible about the sizes and tokens of a config, or nothing."""
+    for name, value in numbers.items():
+        low = 0 if name in _TOKENS else 1
+        if type(value) is not int or value < low:
+            return f"{name}={value!r}; it needs an integer of at least {low}"
+    for name in _TOKENS:
+        if numbers[name] >= numbers["embedding_size"]:
+            return f"{name}={numbers[name]}; its vocabulary has {numbers['embedding_size']} tokens"
+    for name, part in (("d_model", "n_heads"), ("n_heads", "n_kv_heads")):
+        if numbers[name] % numbers[part]:
+            return f"{name}={numbers[name]}, which is not a multiple of {part}={numbers[part]}"
+    head_size = numbers["d_model"] // numbers["n_heads"]
+    return f"heads that are {head_size} wide; rotation needs pairs" if head_size % 2 else ""
 
 
 class RMSNorm(nn.Module):
@@ -190,14 +220,17 @@ class Llada(MaskPredictor):
         return self.transformer["ff_out"](hidden)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw fresh weights: normal, 0.02 wide, outputs of a residual branch narrower."""
-        narrow = 0.02 / (2 * self.shape.n_layers) ** 0.5
+        """Draw fresh weights: normal, 1/sqrt(d_model) wide, outputs of a residual branch narrower.
+
+        That is 0.016 at the width of LLaDA-8B; 0.02 at any width would leave the attention of a
+        small model too flat to learn to copy.
+        """
+        wide = self.shape.d_model**-0.5
+        narrow = wide / (2 * self.shape.n_layers) ** 0.5
         for name, weight in self.named_parameters():
             if weight.ndim > 1:
-                leaf = name.removesuffix(".weight").rsplit(".", 1)[-1]
-                is_branch_output = leaf in ("attn_out", "ff_out") and "blocks" in name
-                nn.init.normal_(weight, std=narrow if is_branch_output else 0.02,
-                                generator=generator)
+                is_output = "blocks" in name and name.endswith(("attn_out.weight", "ff_out.weight"))
+                nn.init.normal_(weight, std=narrow if is_output else wide, generator=generator)
 
 
 def _end_ids(eos_id: int, tokenizer: Any) -> tuple[int, ...]:

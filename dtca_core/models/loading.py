@@ -37,6 +37,8 @@ def load_predictor(
         ModelError: the folder lacks its config or weights, or a tensor is missing, unexpected,
             unreadable or of another shape; the message names it.
     """
+    if dtype not in _DTYPES:
+        raise ModelError(f"dtype={dtype!r} is not to be had; use {' or '.join(_DTYPES)}.")
     folder = model_folder(source)
     config = _read_json(folder / "config.json")
     with torch.device("meta"):
@@ -92,11 +94,15 @@ def model_folder(source: str | Path) -> Path:
             "config.json and *.safetensors, or a hub id such as GSAI-ML/LLaDA-8B-Instruct."
         )
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
     try:
         return Path(snapshot_download(str(source), allow_patterns=list(_MODEL_FILES)))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise ModelError(
             f"model {str(source)!r} is no folder here and the hub did not give it "
             f"({type(error).__name__}); check the name and the network, or give a local folder."
@@ -112,7 +118,8 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a model folder: those of its index, or the only one."""
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        names = sorted(set(_read_json(index).get("weight_map", {}).values()))
+        weight_map = _read_json(index).get("weight_map")
+        names = sorted(set(weight_map.values())) if isinstance(weight_map, dict) else []
     else:
         names = ["model.safetensors"]
     files = [folder / Path(name).name for name in names]
@@ -136,6 +143,7 @@ def load_tokenizer(folder: Path) -> Any:
         return None
     from transformers import PreTrainedTokenizerFast
 
+    _read_json(folder / "tokenizer.json")  # a damaged file is named before it is parsed
     return PreTrainedTokenizerFast.from_pretrained(str(folder))
 
 
@@ -175,5 +183,5 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not JSON ({error}); fetch the folder again.") from None
     if not isinstance(value, dict):
-        raise ModelError(f"{path} holds a {type(value).__name__}, not the fields of a config.")
+        raise ModelError(f"{path} holds a {type(value).__name__}, not named fields; fetch the folder again.")
     return value

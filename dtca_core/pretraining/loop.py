@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dtca_core.config import PretrainConfig
 from dtca_core.data.word_problems import corpus
+from dtca_core.errors import ConfigError
 from dtca_core.models import save_predictor
 from dtca_core.models.chat import encode_prompt
 from dtca_core.models.llada import Llada
@@ -22,6 +23,9 @@ from dtca_core.sampling.state import pad_prompts
 
 Report = Callable[[int, float], None]
 """Called after each step with its number, from 1, and its loss."""
+
+_PATIENCE = 200
+"""Responses in a row that may be too long, before it is clear that nearly all are."""
 
 
 def pretrain(config: PretrainConfig, folder: Path, report: Report) -> Llada:
@@ -80,11 +84,22 @@ def _new_model(config: PretrainConfig, folder: Path) -> Llada:
 
 
 def _examples(model: Llada, config: PretrainConfig) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield prompts and responses as tokens, responses padded with end tokens."""
+    """Yield prompts and responses as tokens, responses padded with end tokens; long ones are out.
+
+    Raises:
+        ConfigError: the responses are so long that next to none would be left.
+    """
+    num_too_long = 0
     for question, answer in corpus(config.seed + 1):
         prompt = encode_prompt(model.tokenizer, [{"role": "user", "content": question}])
         response = model.tokenizer(answer + "<|eot_id|>", add_special_tokens=False)["input_ids"]
         padding = config.gen_length - len(response)
+        num_too_long = num_too_long + 1 if padding < 0 else 0
+        if num_too_long == _PATIENCE:
+            raise ConfigError(
+                f"{_PATIENCE} responses in a row are longer than gen_length={config.gen_length}, "
+                f"the last has {len(response)} tokens; raise gen_length or corpus_for_tokenizer."
+            )
         if padding >= 0:
             yield prompt, response + [model.eos_id] * padding
 

@@ -40,7 +40,7 @@ def quota(step: int, config: SamplerConfig) -> int:
 
 def _leading_run(ranked: Float[Tensor, "B K"], factor: float) -> Bool[Tensor, "B K"]:
     """Accept rank n = 1, 2, ... while its confidence is at least 1 - factor / (n + 1)."""
-    rank = torch.arange(1, ranked.shape[1] + 1)
+    rank = torch.arange(1, ranked.shape[1] + 1, dtype=torch.float64)
     passes = ranked >= 1 - factor / (rank + 1)
     passes[:, 0] = True
     return passes.int().cumprod(dim=1).bool()

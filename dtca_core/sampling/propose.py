@@ -26,7 +26,7 @@ def propose(
         temperature: 0 takes the most probable token.
         generators: the stream of each response and how many of the positions are its own.
     """
-    wide = logits.double()
+    wide = logits.to(torch.float64, copy=True)
     wide[:, list(suppressed)] = -torch.inf
     scores = wide.clone()
     scores[:, list(forbidden)] = -torch.inf

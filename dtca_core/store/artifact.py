@@ -1,5 +1,6 @@
 """An artifact: a folder of the store, or a file or folder that a person made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +82,14 @@ def external_content(path: Path) -> str:
             )
     if not names:
         raise ArtifactError(f"folder {path} is empty; give a folder with files, or a file.")
-    return digest([(n, sha256_of(path / n), (path / n).stat().st_size) for n in names])
+    return files_digest(path, [path / name for name in names])
+
+
+def files_digest(folder: Path, files: Sequence[Path]) -> str:
+    """Return the digest of some files of a folder: their names in it, contents and sizes."""
+    return digest(
+        [(str(f.relative_to(folder)), sha256_of(f), f.stat().st_size) for f in sorted(files)]
+    )
 
 
 def _is_hidden(name: str) -> bool:

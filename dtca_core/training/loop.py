@@ -227,14 +227,9 @@ def _rollout_metrics(rollouts: RolloutBatch, group_size: int) -> dict[str, float
         "groups_with_variance": (groups.amax(1) > groups.amin(1)).float().mean().item(),
         "response_tokens": length.mean().item(),
         "no_answer": sum(s.extracted is None for s in rollouts.scores) / len(rollouts.scores),
-        "truncated": (~_has_ended(rollouts)).float().mean().item(),
+        "truncated": 1 - sum(rollouts.has_ended) / len(rollouts.has_ended),
         "tokens_per_step": (full / rollouts.trajectories.num_steps).mean().item(),
     }
-
-
-def _has_ended(rollouts: RolloutBatch) -> Tensor:
-    last = [special[-1] if special else False for special in rollouts.special]
-    return torch.tensor(last)
 
 
 def _timings(begin: float, sampled: float, rollouts: RolloutBatch) -> dict[str, float]:

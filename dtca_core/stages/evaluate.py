@@ -1,0 +1,109 @@
+"""Evaluate: accuracy on the evaluation problems at several budgets, under a named protocol."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from dtca_core.config import Budget, EvaluateConfig
+from dtca_core.data.problems import Problem, read_split
+from dtca_core.evaluation.protocols import PROTOCOLS
+from dtca_core.evaluation.summary import summarise
+from dtca_core.models import MaskPredictor, load_predictor
+from dtca_core.records import EVALUATION_SCHEMA
+from dtca_core.rollouts import RolloutBatch, roll_out
+from dtca_core.stages.prepare import PROBLEMS_FILE
+from dtca_core.stages.shards import build_shards, shard_paths
+from dtca_core.stages.spec import Counts, StageContext, StageSpec
+from dtca_core.store import read_table, table_from_rows, write_json
+
+SUMMARY_FILE = "summary.json"
+
+
+def stem(budget: Budget) -> str:
+    """Return the beginning of the names of a budget's shards."""
+    return f"results-{budget.gen_length}x{budget.steps}"
+
+
+def build(context: StageContext) -> Counts:
+    """Write one row per problem and budget, and the summary of each budget."""
+    config: EvaluateConfig = context.config
+    problems = read_split(context.inputs["dataset"].path / PROBLEMS_FILE, "test")
+    model = context.model_config
+    predictor = load_predictor(model.source, device=model.device, dtype=model.dtype)
+    total = len(problems) * len(config.budgets)
+    for done, budget in enumerate(config.budgets):
+        before = done * len(problems)
+        build_shards(
+            context.folder,
+            stem(budget),
+            len(problems),
+            config.shard_size,
+            lambda first, end, budget=budget: _shard(
+                predictor, problems[first:end], config, budget
+            ),
+            lambda end, before=before: context.listener.progress(before + end, total, "answers"),
+        )
+    summaries = [
+        summarise(read_results(context.folder, budget), budget) for budget in config.budgets
+    ]
+    summary = {
+        "protocol": config.protocol,
+        "num_problems": len(problems),
+        "expected": dict(PROTOCOLS[config.protocol].expected),
+        "budgets": summaries,
+    }
+    write_json(context.folder / SUMMARY_FILE, summary)
+    return {f"accuracy_{s['gen_length']}x{s['steps']}": s["accuracy"] for s in summaries}
+
+
+def read_results(folder: Any, budget: Budget) -> list[dict[str, Any]]:
+    """Return the rows of one budget, in the order of the problems."""
+    return read_table(shard_paths(folder, stem(budget)), EVALUATION_SCHEMA).to_pylist()
+
+
+def _shard(
+    predictor: MaskPredictor, problems: list[Problem], config: EvaluateConfig, budget: Budget
+) -> pa.Table:
+    rollouts = roll_out(
+        predictor,
+        problems,
+        config.sampler_at(budget),
+        num_samples=1,
+        protocol=config.protocol,
+        seed=config.seed,
+        purpose="evaluation",
+        batch_size=config.batch_size,
+    )
+    return table_from_rows(_rows(rollouts, budget), EVALUATION_SCHEMA)
+
+
+def _rows(rollouts: RolloutBatch, budget: Budget) -> list[dict[str, Any]]:
+    trajectories = rollouts.trajectories
+    return [
+        {
+            "problem_id": problem.problem_id,
+            "gen_length": budget.gen_length,
+            "steps": budget.steps,
+            "correct": score.correct,
+            "extracted_answer": score.extracted,
+            "reason": score.reason,
+            "response_text": rollouts.texts[b],
+            "num_response_tokens": int(trajectories.num_response_tokens[b]),
+            "has_ended": rollouts.has_ended[b],
+            "num_steps": int(trajectories.num_steps[b]),
+        }
+        for b, (problem, score) in enumerate(
+            zip(rollouts.problems, rollouts.scores, strict=True)
+        )
+    ]
+
+
+EVALUATE = StageSpec(
+    name="evaluate",
+    kind="evaluation",
+    version=1,
+    config=EvaluateConfig,
+    inputs=("dataset",),
+    needs_model=True,
+    build=build,
+)

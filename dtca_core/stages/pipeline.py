@@ -1,0 +1,87 @@
+"""The whole pipeline: which stages, with which settings, reading what from whom."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dtca_core.config import ModelConfig, PipelineConfig, Settings
+from dtca_core.stages.contribution import CONTRIBUTION
+from dtca_core.stages.evaluate import EVALUATE
+from dtca_core.stages.prepare import PREPARE
+from dtca_core.stages.report import REPORT, ReportConfig
+from dtca_core.stages.rollouts import ROLLOUTS
+from dtca_core.stages.spec import StageSpec
+from dtca_core.stages.train import TRAIN
+from dtca_core.stages.weights import WEIGHTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One stage of a pipeline."""
+
+    name: str
+    """Name within the pipeline."""
+    spec: StageSpec
+    config: Settings
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Which step each input comes from, by the input's name."""
+    model: ModelConfig | None = None
+    """Which model it is given, for a stage that needs one."""
+    trained_by: str | None = None
+    """The step whose checkpoint is that model; None: the model of the config."""
+
+
+def steps(config: PipelineConfig) -> list[Step]:
+    """Return the steps in the order in which they run."""
+    model = config.model
+    dataset = {"dataset": "prepare"}
+    return [
+        Step(name="prepare", spec=PREPARE, config=config.data),
+        Step(name="rollouts", spec=ROLLOUTS, config=config.rollouts, inputs=dataset, model=model),
+        Step(
+            name="contribution",
+            spec=CONTRIBUTION,
+            config=config.contribution,
+            inputs={"rollouts": "rollouts"},
+            model=model,
+        ),
+        Step(
+            name="weights",
+            spec=WEIGHTS,
+            config=config.weights,
+            inputs={"contribution": "contribution"},
+        ),
+        Step(
+            name="evaluate-base",
+            spec=EVALUATE,
+            config=config.evaluate,
+            inputs=dataset,
+            model=model,
+        ),
+        Step(
+            name="train",
+            spec=TRAIN,
+            config=config.train,
+            inputs={**dataset, "weights": "weights"},
+            model=model,
+        ),
+        Step(
+            name="evaluate",
+            spec=EVALUATE,
+            config=config.evaluate,
+            inputs=dataset,
+            model=model,
+            trained_by="train",
+        ),
+        Step(
+            name="report",
+            spec=REPORT,
+            config=ReportConfig(),
+            inputs={
+                **dataset,
+                "weights": "weights",
+                "checkpoint": "train",
+                "before": "evaluate-base",
+                "after": "evaluate",
+            },
+        ),
+    ]

@@ -1,0 +1,144 @@
+"""Prepare: the problems to train, validate and evaluate on, with nothing in two of these."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from dtca_core.config import DataConfig
+from dtca_core.data.contamination import contaminated
+from dtca_core.data.problems import (
+    PROBLEM_SCHEMA,
+    Problem,
+    deduplicate,
+    drop_unanswered,
+    problem_id,
+    read_problems,
+)
+from dtca_core.data.word_problems import Split, word_problems
+from dtca_core.errors import DataError
+from dtca_core.randomness import stream
+from dtca_core.stages.spec import Counts, StageContext, StageSpec
+from dtca_core.store import table_from_rows, write_table
+
+PROBLEMS_FILE = "problems.parquet"
+"""File of a dataset artifact."""
+
+Splits = dict[str, list[Problem]]
+"""Problems by split: train, validation, test."""
+
+
+def build(context: StageContext) -> Counts:
+    """Write the problems of every split."""
+    config: DataConfig = context.config
+    counts: Counts = {}
+    if config.source == "embedded":
+        splits = _generated(config)
+    else:
+        splits = _from_files(config, counts)
+    rows = [
+        {
+            "problem_id": problem.problem_id,
+            "split": split,
+            "question": problem.question,
+            "answer": problem.answer,
+            "kind": problem.kind,
+        }
+        for split, problems in splits.items()
+        for problem in problems
+    ]
+    write_table(context.folder / PROBLEMS_FILE, table_from_rows(rows, PROBLEM_SCHEMA))
+    context.listener.progress(len(rows), len(rows), "problems")
+    return counts | {split: len(problems) for split, problems in splits.items()}
+
+
+def _generated(config: DataConfig) -> Splits:
+    sizes: dict[Split, int] = {
+        "train": config.num_train,
+        "validation": config.num_validation,
+        "test": config.num_test,
+    }
+    return {split: _distinct(split, size, config.seed) for split, size in sizes.items()}
+
+
+def _distinct(split: Split, size: int, seed: int) -> list[Problem]:
+    """Return the first distinct problems of a generated split."""
+    found: dict[str, Problem] = {}
+    # A small split may run dry of new problems; give up when ten in a row of its size are old.
+    for generated in itertools.islice(word_problems(split, seed), 10 * size + 1000):
+        problem = Problem(
+            problem_id=problem_id(generated.question),
+            question=generated.question,
+            answer=str(generated.answer),
+            kind=generated.kind,
+        )
+        found.setdefault(problem.problem_id, problem)
+        if len(found) == size:
+            return list(found.values())
+    raise DataError(
+        f"the generator has {len(found)} distinct {split} problems, {size} were asked for; "
+        f"lower data.num_{split}."
+    )
+
+
+def _from_files(config: DataConfig, counts: Counts) -> Splits:
+    columns = config.question_column, config.answer_column
+    assert config.evaluation_source is not None, "DataConfig has checked it"
+    train, test = (
+        _clean(Path(path), *columns, counts, name)
+        for path, name in ((config.source, "train"), (config.evaluation_source, "test"))
+    )
+    test = test[: config.num_test]
+    train = _decontaminated(train, test, config, counts)
+    order = torch.randperm(len(train), generator=stream(config.seed, "validation split"))
+    shuffled = [train[i] for i in order.tolist()]
+    held_out = min(config.num_validation, len(shuffled) // 2)
+    if not held_out:
+        raise DataError(
+            f"{config.source} leaves {len(train)} training problems; at least 2 are needed, one "
+            "to train on and one to validate on. Give a larger file."
+        )
+    return {
+        "train": shuffled[held_out : held_out + config.num_train],
+        "validation": shuffled[:held_out],
+        "test": test,
+    }
+
+
+def _clean(
+    path: Path, question_column: str, answer_column: str, counts: Counts, name: str
+) -> list[Problem]:
+    problems, counts[f"{name}_duplicates"] = deduplicate(
+        read_problems(path, question_column, answer_column)
+    )
+    kept, counts[f"{name}_unanswered"] = drop_unanswered(problems)
+    return kept
+
+
+def _decontaminated(
+    train: Sequence[Problem], test: Sequence[Problem], config: DataConfig, counts: Counts
+) -> list[Problem]:
+    """Return the training problems that are no evaluation problems; refuse if told to."""
+    shared = contaminated([p.question for p in train], [p.question for p in test])
+    counts["contaminated"] = len(shared)
+    if shared and config.on_contamination == "refuse":
+        first = "\n".join(f"  {train[i].question[:120]!r}" for i, _ in shared[:3])
+        raise DataError(
+            f"{len(shared)} of {len(train)} training problems in {config.source} are evaluation "
+            f"problems of {config.evaluation_source}; the first are\n{first}\nTrain on a clean "
+            "file, or set data.on_contamination to 'drop'."
+        )
+    leaky = {i for i, _ in shared}
+    return [problem for i, problem in enumerate(train) if i not in leaky]
+
+
+PREPARE = StageSpec(
+    name="prepare",
+    kind="dataset",
+    version=1,
+    config=DataConfig,
+    inputs=(),
+    needs_model=False,
+    build=build,
+)

@@ -1,0 +1,1 @@
+"""Core work made durable: Prefect tasks around the stages, and what a watcher sees of them."""
