@@ -20,7 +20,7 @@ S = TypeVar("S", bound="Settings")
 def execution(default: Any, *, description: str, **bounds: Any) -> Any:
     """Return a field that says how fast to go and never what comes out; it is in no key."""
     return Field(
-        default, description=description, json_schema_extra={"execution": True}, **bounds
+        default=default, description=description, json_schema_extra={"execution": True}, **bounds
     )
 
 
@@ -58,21 +58,26 @@ class DataConfig(Settings):
     """Which problems to train on and to evaluate on."""
 
     source: str = Field(
-        "embedded",
+        default="embedded",
         description="'embedded' (generated word problems) or the path of a training file: "
         "JSON, JSON Lines or Parquet.",
     )
     evaluation_source: str | None = Field(
-        None, description="File of evaluation problems; needed when source is a file."
+        default=None, description="File of evaluation problems; needed when source is a file."
     )
-    question_column: str = Field("question", description="Column that holds the problem.")
-    answer_column: str = Field("answer", description="Column that holds the reference answer.")
-    num_train: int = Field(2048, gt=0, description="Training problems, at most.")
-    num_validation: int = Field(128, gt=0, description="Validation problems, cut from training.")
-    num_test: int = Field(600, gt=0, description="Evaluation problems, at most.")
-    seed: int = Field(0, ge=0, description="Seed of generation, split and order.")
+    question_column: str = Field(default="question", description="Column that holds the problem.")
+    answer_column: str = Field(
+        default="answer", description="Column that holds the reference answer."
+    )
+    num_train: int = Field(default=2048, gt=0, description="Training problems, at most.")
+    num_validation: int = Field(
+        default=128, gt=0, description="Validation problems, cut from training."
+    )
+    num_test: int = Field(default=600, gt=0, description="Evaluation problems, at most.")
+    seed: int = Field(default=0, ge=0, description="Seed of generation, split and order.")
     on_contamination: Literal["refuse", "drop"] = Field(
-        "refuse", description="What to do with training problems that are evaluation problems."
+        default="refuse",
+        description="What to do with training problems that are evaluation problems.",
     )
 
     @model_validator(mode="after")
@@ -90,9 +95,12 @@ class ModelConfig(Settings):
     """Which model to start from, and where it runs."""
 
     source: str = Field(
-        "embedded", description="'embedded', a local folder in the LLaDA layout, or a hub id."
+        default="embedded",
+        description="'embedded', a local folder in the LLaDA layout, or a hub id.",
     )
-    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type of the weights.")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="Type of the weights."
+    )
     device: str = execution(
         "auto", description="'auto', 'cpu' or a CUDA device; auto takes a GPU where there is one."
     )
@@ -101,29 +109,31 @@ class ModelConfig(Settings):
 class SamplerConfig(Settings):
     """How a response is denoised."""
 
-    gen_length: int = Field(256, gt=0, description="Response length in tokens.")
-    block_length: int = Field(32, gt=0, description="Tokens per block; divides gen_length.")
+    gen_length: int = Field(default=256, gt=0, description="Response length in tokens.")
+    block_length: int = Field(default=32, gt=0, description="Tokens per block; divides gen_length.")
     steps: int = Field(
-        256, gt=0, description="Denoising steps in all; a multiple of the number of blocks."
+        default=256, gt=0, description="Denoising steps in all; a multiple of the number of blocks."
     )
     temperature: float = Field(
-        0.0, ge=0.0, le=10.0, description="Temperature of the proposals; 0 is greedy."
+        default=0.0, ge=0.0, le=10.0, description="Temperature of the proposals; 0 is greedy."
     )
     threshold: Fraction | None = Field(
-        None, description="Commit every token at least this confident, and at least one."
+        default=None, description="Commit every token at least this confident, and at least one."
     )
     factor: float | None = Field(
-        None,
+        default=None,
         gt=0.0,
         description="Commit the leading run whose n-th confidence is at least 1 - factor/(n+1).",
     )
     cache: Literal["none", "prefix", "dual"] = Field(
-        "none", description="Key/value cache: exact, refreshed once a block, or block only."
+        default="none", description="Key/value cache: exact, refreshed once a block, or block only."
     )
-    suppress_eos: bool = Field(False, description="Never propose the end-of-text token.")
-    guidance: float = Field(0.0, ge=0.0, description="Classifier-free guidance scale; 0 is off.")
+    suppress_eos: bool = Field(default=False, description="Never propose the end-of-text token.")
+    guidance: float = Field(
+        default=0.0, ge=0.0, description="Classifier-free guidance scale; 0 is off."
+    )
     stop_at_eos: bool = Field(
-        False, description="Finish a row once everything up to its end token is decided."
+        default=False, description="Finish a row once everything up to its end token is decided."
     )
 
     @property
@@ -177,11 +187,11 @@ PROTOCOL_DESCRIPTION = "How a problem is asked and its answer read; see evaluati
 class RolloutsConfig(Settings):
     """The offline rollouts from which contributions are measured."""
 
-    num_prompts: int = Field(128, gt=0, description="Training problems to sample from.")
-    num_samples: int = Field(2, gt=0, description="Responses per problem.")
-    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    num_prompts: int = Field(default=128, gt=0, description="Training problems to sample from.")
+    num_samples: int = Field(default=2, gt=0, description="Responses per problem.")
+    protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
     sampler: SamplerConfig = _embedded_sampler(steps=40, temperature=0.7)
-    seed: int = Field(0, ge=0, description="Seed of the samples.")
+    seed: int = Field(default=0, ge=0, description="Seed of the samples.")
     batch_size: int = execution(64, gt=0, description="Responses denoised together.")
     shard_size: int = execution(32, gt=0, description="Problems per durable shard.")
 
@@ -190,7 +200,8 @@ class ContributionConfig(Settings):
     """How delta-P is measured."""
 
     scope: Literal["response", "block"] = Field(
-        "response", description="Where confidence is summed: the response or the token's block."
+        default="response",
+        description="Where confidence is summed: the response or the token's block.",
     )
     batch_size: int = execution(128, gt=0, description="Denoising states evaluated together.")
     shard_size: int = execution(64, gt=0, description="Responses per durable shard.")
@@ -200,15 +211,16 @@ class WeightsConfig(Settings):
     """How contributions become category weights."""
 
     tagger: Literal["math", "spacy"] = Field(
-        "math", description="spaCy with a layer for mathematics, or plain spaCy."
+        default="math", description="spaCy with a layer for mathematics, or plain spaCy."
     )
     normalisation: Literal["minmax", "ratio"] = Field(
-        "minmax", description="Scale means onto [low, high], or clip their ratio to the mean."
+        default="minmax",
+        description="Scale means onto [low, high], or clip their ratio to the mean.",
     )
-    low: float = Field(0.8, gt=0.0, description="Smallest weight.")
-    high: float = Field(1.2, gt=0.0, description="Largest weight.")
+    low: float = Field(default=0.8, gt=0.0, description="Smallest weight.")
+    high: float = Field(default=1.2, gt=0.0, description="Largest weight.")
     min_count: int = Field(
-        20, gt=0, description="A category seen less often gets the mean weight."
+        default=20, gt=0, description="A category seen less often gets the mean weight."
     )
 
     @model_validator(mode="after")
@@ -221,11 +233,17 @@ class WeightsConfig(Settings):
 class CreditConfig(Settings):
     """Which steps are trained on and how strongly each token learns."""
 
-    contribution: bool = Field(True, description="Use category weights; off: all are equal.")
-    fraction: Fraction = Field(0.8, description="Share of the timestep score to be covered.")
-    max_steps: int | None = Field(None, gt=0, description="At most this many steps a response.")
+    contribution: bool = Field(
+        default=True, description="Use category weights; off: all are equal."
+    )
+    fraction: Fraction = Field(
+        default=0.8, description="Share of the timestep score to be covered."
+    )
+    max_steps: int | None = Field(
+        default=None, gt=0, description="At most this many steps a response."
+    )
     low_prob_threshold: Fraction | None = Field(
-        0.6,
+        default=0.6,
         description="Also train masked positions whose final token has this probability; "
         "off: committed tokens only.",
     )
@@ -234,43 +252,53 @@ class CreditConfig(Settings):
 class EntropyConfig(Settings):
     """How the entropy change of an update is balanced."""
 
-    calibration: bool = Field(True, description="Balance rises and falls of entropy.")
+    calibration: bool = Field(default=True, description="Balance rises and falls of entropy.")
     estimate: Literal["paper", "exact"] = Field(
-        "paper", description="The (1-p)^2 estimate, or the exact first order."
+        default="paper", description="The (1-p)^2 estimate, or the exact first order."
     )
     scope: Literal["response", "batch"] = Field(
-        "response", description="Balance within each response or over the batch."
+        default="response", description="Balance within each response or over the batch."
     )
-    limit: Fraction = Field(0.2, description="Largest absolute lambda; 1 is the literal rule.")
+    limit: Fraction = Field(
+        default=0.2, description="Largest absolute lambda; 1 is the literal rule."
+    )
 
 
 class TrainConfig(Settings):
     """Reinforcement learning, strictly on-policy: one update per batch of rollouts."""
 
-    updates: int = Field(60, gt=0, description="Optimizer updates.")
-    prompts_per_update: int = Field(12, gt=0, description="Problems per update.")
-    samples_per_prompt: int = Field(8, gt=1, description="Responses per problem: a group.")
-    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    updates: int = Field(default=60, gt=0, description="Optimizer updates.")
+    prompts_per_update: int = Field(default=12, gt=0, description="Problems per update.")
+    samples_per_prompt: int = Field(default=8, gt=1, description="Responses per problem: a group.")
+    protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
     sampler: SamplerConfig = _embedded_sampler(steps=20, temperature=1.0)
-    learning_rate: float = Field(1e-4, gt=0.0, description="AdamW's learning rate.")
-    warmup_updates: int = Field(0, ge=0, description="Updates of linear warm-up.")
-    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="AdamW's betas.")
-    weight_decay: float = Field(0.0, ge=0.0, description="AdamW's weight decay.")
-    max_grad_norm: float = Field(1.0, gt=0.0, description="Gradient norm is clipped to this.")
+    learning_rate: float = Field(default=1e-4, gt=0.0, description="AdamW's learning rate.")
+    warmup_updates: int = Field(default=0, ge=0, description="Updates of linear warm-up.")
+    betas: tuple[Fraction, Fraction] = Field(default=(0.9, 0.999), description="AdamW's betas.")
+    weight_decay: float = Field(default=0.0, ge=0.0, description="AdamW's weight decay.")
+    max_grad_norm: float = Field(
+        default=1.0, gt=0.0, description="Gradient norm is clipped to this."
+    )
     kl_coefficient: float = Field(
-        0.0, ge=0.0, description="k3 divergence from the frozen start; 0 loads no reference."
+        default=0.0,
+        ge=0.0,
+        description="k3 divergence from the frozen start; 0 loads no reference.",
     )
     advantage: Literal["std-floor", "mean-only", "leave-one-out"] = Field(
-        "std-floor", description="How rewards of a group become advantages."
+        default="std-floor", description="How rewards of a group become advantages."
     )
-    advantage_floor: float = Field(0.01, gt=0.0, description="Floor of the standard deviation.")
+    advantage_floor: float = Field(
+        default=0.01, gt=0.0, description="Floor of the standard deviation."
+    )
     credit: CreditConfig = CreditConfig()
     entropy: EntropyConfig = EntropyConfig()
-    seed: int = Field(0, ge=0, description="Seed of problem order and samples.")
-    validation_problems: int = Field(64, gt=0, description="Held-out problems per validation.")
-    validate_every: int = Field(20, gt=0, description="Updates between validations.")
+    seed: int = Field(default=0, ge=0, description="Seed of problem order and samples.")
+    validation_problems: int = Field(
+        default=64, gt=0, description="Held-out problems per validation."
+    )
+    validate_every: int = Field(default=20, gt=0, description="Updates between validations.")
     regression_margin: Fraction = Field(
-        0.15, description="Stop when validation falls this far below its value at update 0."
+        default=0.15, description="Stop when validation falls this far below its value at update 0."
     )
     accelerate_config: str | None = execution(
         None, description="Config file of accelerate for several processes; none: one process."
@@ -284,21 +312,21 @@ class TrainConfig(Settings):
 class Budget(Settings):
     """How much a response may cost at evaluation."""
 
-    gen_length: int = Field(40, gt=0, description="Response length in tokens.")
-    steps: int = Field(40, gt=0, description="Denoising steps.")
+    gen_length: int = Field(default=40, gt=0, description="Response length in tokens.")
+    steps: int = Field(default=40, gt=0, description="Denoising steps.")
 
 
 class EvaluateConfig(Settings):
     """Greedy accuracy at several budgets under one named protocol."""
 
-    protocol: Protocol = Field("plain", description=PROTOCOL_DESCRIPTION)
+    protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
     sampler: SamplerConfig = _embedded_sampler(steps=40, temperature=0.0)
     budgets: tuple[Budget, ...] = Field(
-        (Budget(steps=10), Budget(steps=20), Budget(steps=40)),
+        default=(Budget(steps=10), Budget(steps=20), Budget(steps=40)),
         min_length=1,
         description="Lengths and steps to evaluate at; the rest comes from sampler.",
     )
-    seed: int = Field(0, ge=0, description="Seed of the samples, if not greedy.")
+    seed: int = Field(default=0, ge=0, description="Seed of the samples, if not greedy.")
     batch_size: int = execution(64, gt=0, description="Responses denoised together.")
     shard_size: int = execution(256, gt=0, description="Problems per durable shard.")
 
@@ -328,22 +356,31 @@ class PipelineConfig(Settings):
 class PretrainConfig(Settings):
     """How the embedded model is made from generated problems."""
 
-    steps: int = Field(6000, gt=0, description="Optimizer steps.")
-    batch_size: int = Field(64, gt=0, description="Responses per step.")
-    gen_length: int = Field(40, gt=0, description="Response length in tokens, padding included.")
-    d_model: int = Field(128, gt=0, description="Width of the model.")
-    n_layers: int = Field(3, gt=0, description="Transformer blocks.")
-    n_heads: int = Field(4, gt=0, description="Attention heads.")
-    mlp_hidden_size: int = Field(512, gt=0, description="Width inside the MLP.")
-    max_sequence_length: int = Field(256, gt=0, description="Prompt and response together.")
-    learning_rate: float = Field(2e-3, gt=0.0, description="AdamW's peak learning rate.")
-    warmup_steps: int = Field(200, ge=0, description="Steps of linear warm-up.")
-    weight_decay: float = Field(0.01, ge=0.0, description="AdamW's weight decay.")
-    corpus_for_tokenizer: int = Field(5000, gt=0, description="Problems the tokenizer sees.")
-    seed: int = Field(0, ge=0, description="Seed of corpus, weights and masks.")
+    steps: int = Field(default=4000, gt=0, description="Optimizer steps.")
+    batch_size: int = Field(default=64, gt=0, description="Responses per step.")
+    gen_length: int = Field(
+        default=40, gt=0, description="Response length in tokens, padding included."
+    )
+    d_model: int = Field(default=128, gt=0, description="Width of the model.")
+    n_layers: int = Field(default=3, gt=0, description="Transformer blocks.")
+    n_heads: int = Field(default=4, gt=0, description="Attention heads.")
+    mlp_hidden_size: int = Field(default=512, gt=0, description="Width inside the MLP.")
+    max_sequence_length: int = Field(default=256, gt=0, description="Prompt and response together.")
+    rope_theta: float = Field(
+        default=10000.0,
+        gt=0.0,
+        description="Base of the rotary angles; LLaDA-8B's 500000 is for longer texts than these.",
+    )
+    learning_rate: float = Field(default=1e-3, gt=0.0, description="AdamW's peak learning rate.")
+    warmup_steps: int = Field(default=200, ge=0, description="Steps of linear warm-up.")
+    weight_decay: float = Field(default=0.01, ge=0.0, description="AdamW's weight decay.")
+    corpus_for_tokenizer: int = Field(
+        default=5000, gt=0, description="Problems the tokenizer sees."
+    )
+    seed: int = Field(default=0, ge=0, description="Seed of corpus, weights and masks.")
 
 
-def parse_settings(kind: type[S], values: Mapping[str, Any], origin: str) -> S:
+def parse_settings(kind: type[S], values: Mapping[Any, Any], origin: str) -> S:
     """Return settings of `kind`, or raise ConfigError that names each wrong value.
 
     Args:
@@ -357,8 +394,19 @@ def parse_settings(kind: type[S], values: Mapping[str, Any], origin: str) -> S:
         raise ConfigError(f"{origin} cannot be used:\n{_explain(error)}") from None
 
 
-def load_config(path: Path, overrides: Mapping[str, Any] | None = None) -> PipelineConfig:
-    """Return the pipeline config of a YAML file, with dotted overrides applied on top."""
+def load_config(path: Path | None, overrides: Mapping[str, Any] | None = None) -> PipelineConfig:
+    """Return the pipeline config of a YAML file, with dotted overrides applied on top.
+
+    Without a file it is the embedded pipeline.
+    """
+    values = {} if path is None else _read_yaml(path)
+    for name, value in (overrides or {}).items():
+        _assign(values, name, value)
+    origin = "the settings" if path is None else f"config file {path}"
+    return parse_settings(PipelineConfig, values, origin)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ConfigError(f"config file {path} does not exist; give the path of a YAML file.")
     try:
@@ -374,9 +422,7 @@ def load_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Pipel
             f"config file {path} holds a {type(values).__name__}, not sections such as 'train:'; "
             "see configs/embedded.yaml for one."
         )
-    for name, value in (overrides or {}).items():
-        _assign(values, name, value)
-    return parse_settings(PipelineConfig, values, f"config file {path}")
+    return values
 
 
 def _assign(values: dict[str, Any], dotted: str, value: Any) -> None:

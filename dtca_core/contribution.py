@@ -133,7 +133,7 @@ class _Plan:
     def batches(self, size: int) -> Iterator[tuple[Int[Tensor, " K"], Bool[Tensor, "K L"]]]:
         """Yield rows and what is masked in each of their states, in order of index."""
         states = torch.tensor(list(self._states), dtype=torch.long).reshape(-1, 3)
-        for chunk in states.split(size):
+        for chunk in states.split(size) if self._states else ():  # split gives nothing in one chunk
             row, step, filled = chunk.unbind(1)
             masked = self.trajectories.commit_step[row] >= step[:, None]
             has_filled = (filled >= 0).nonzero().flatten()

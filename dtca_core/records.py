@@ -9,7 +9,7 @@ the mask at step t), `masked` (M_t, still masked after step t), `optimised` (B_t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import pyarrow as pa
 import torch
@@ -132,20 +132,25 @@ class TrajectoryBatch:
 
     def rows(self, index: Int[Tensor, " K"]) -> "TrajectoryBatch":
         """Return the chosen rows."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        chosen = {k: v[index] if isinstance(v, Tensor) else v for k, v in values.items()}
-        return TrajectoryBatch(**chosen)
+        return TrajectoryBatch(
+            response_ids=self.response_ids[index],
+            commit_step=self.commit_step[index],
+            commit_confidence=self.commit_confidence[index],
+            num_steps=self.num_steps[index],
+            num_response_tokens=self.num_response_tokens[index],
+            block_length=self.block_length,
+            num_forwards=self.num_forwards,
+        )
 
     @classmethod
     def concatenate(cls, batches: "Sequence[TrajectoryBatch]") -> "TrajectoryBatch":
         """Return the rows of all batches, in order; forward calls add up."""
-        joined = {
-            field.name: torch.cat([getattr(batch, field.name) for batch in batches])
-            for field in fields(cls)
-            if field.type is not int
-        }
         return cls(
-            **joined,
+            response_ids=torch.cat([batch.response_ids for batch in batches]),
+            commit_step=torch.cat([batch.commit_step for batch in batches]),
+            commit_confidence=torch.cat([batch.commit_confidence for batch in batches]),
+            num_steps=torch.cat([batch.num_steps for batch in batches]),
+            num_response_tokens=torch.cat([batch.num_response_tokens for batch in batches]),
             block_length=batches[0].block_length,
             num_forwards=sum(batch.num_forwards for batch in batches),
         )

@@ -121,7 +121,9 @@ def report(
 @app.command()
 def pretrain(
     output: Annotated[Path, typer.Argument(help="Folder for the new model.")],
-    steps: Annotated[int | None, typer.Option(help="Optimizer steps instead of the recipe's.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Optimizer steps instead of the recipe's.")
+    ] = None,
 ) -> None:
     """Make the embedded model anew, from its seed."""
     from flows.show import run_pretraining

@@ -1,6 +1,7 @@
 """The flow `dtca-contribution`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import ContributionConfig, ModelConfig
 from flows.start import pin
@@ -14,7 +15,7 @@ def contribution(
     model: ModelConfig = ModelConfig(),
     rollouts: str = "latest",
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Measure how much each committed token raised confidence in what was still masked.
 
     Args:

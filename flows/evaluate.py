@@ -1,6 +1,7 @@
 """The flow `dtca-evaluate`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import EvaluateConfig, ModelConfig
 from flows.start import pin
@@ -15,7 +16,7 @@ def evaluate(
     dataset: str = "latest",
     checkpoint: str | None = None,
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Measure accuracy on the evaluation problems at several budgets.
 
     Args:
@@ -27,4 +28,5 @@ def evaluate(
     """
     inputs = {"dataset": pin("dataset", dataset)}
     trained = None if checkpoint is None else pin("checkpoint", checkpoint)[1]
-    return build_stage("evaluate", "evaluate", config, inputs, model, trained, refresh)
+    name = "evaluate-base" if trained is None else "evaluate"
+    return build_stage(name, "evaluate", config, inputs, model, trained, refresh)

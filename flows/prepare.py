@@ -1,6 +1,7 @@
 """The flow `dtca-prepare`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import DataConfig
 from tasks.references import ArtifactRef
@@ -8,7 +9,7 @@ from tasks.stages import build_stage
 
 
 @flow(name="dtca-prepare", flow_run_name="prepare")
-def prepare(config: DataConfig = DataConfig(), refresh: bool = False) -> ArtifactRef:
+def prepare(config: DataConfig = DataConfig(), refresh: bool = False) -> State[ArtifactRef]:
     """Make the problems to train, validate and evaluate on.
 
     Args:

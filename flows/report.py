@@ -1,6 +1,7 @@
 """The flow `dtca-report`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.stages.report import ReportConfig
 from flows.start import pin
@@ -16,7 +17,7 @@ def report(
     weights: str = "latest",
     checkpoint: str = "latest",
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Write one HTML page of what came out.
 
     Args:

@@ -1,6 +1,7 @@
 """The flow `dtca-rollouts`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import ModelConfig, RolloutsConfig
 from flows.start import pin
@@ -14,7 +15,7 @@ def rollouts(
     model: ModelConfig = ModelConfig(),
     dataset: str = "latest",
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Sample responses to training problems and record how each was denoised.
 
     Args:

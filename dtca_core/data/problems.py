@@ -163,7 +163,7 @@ def _json_rows(path: Path) -> list[Row]:
         raise DataError(
             f"problem file {path} holds a {type(rows).__name__}; it needs a list of objects."
         )
-    return _numbered(cast(list[Any], rows), path)
+    return _numbered(rows, path)
 
 
 def _numbered(rows: list[Any], path: Path) -> list[Row]:
@@ -192,7 +192,7 @@ def _parquet_rows(path: Path) -> list[Row]:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(cast(Exception, error)).partition("\n")[0]
         raise DataError(f"problem file {path} is not Parquet ({reason}); write it again.") from None
-    return _numbered(cast(list[Any], rows), path)
+    return _numbered(rows, path)
 
 
 def read_split(path: Path, split: str) -> list[Problem]:

@@ -21,7 +21,6 @@ _ADJECTIVES = ("red", "small", "old", "new", "blue", "big")
 _GAINS = ("buys", "finds", "gets", "wins", "picks")
 _LOSSES = ("loses", "sells", "breaks", "uses", "drops")
 _CONTAINERS = ("boxes", "bags", "baskets", "jars", "drawers")
-_HASTE = ("I guess it is", "It must be", "That makes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class WordProblem:
     def hasty_answer(self, rng: random.Random) -> str:
         """Return a response without working; it is right one time in ten."""
         guess = self.answer if rng.random() < 0.1 else self.slip
-        return f"{rng.choice(_HASTE)} \\boxed{{{guess}}}."
+        return f"I guess it is \\boxed{{{guess}}}."
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Scene:
 
 
 def _gain(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(2, 50), rng.randint(2, 40)
+    a, b = rng.randint(2, 20), rng.randint(2, 9)
     return WordProblem(
         kind="gain",
         question=f"{s.name} has {a} {s.adjective} {s.thing}. {s.He} {s.gain} {b} more. "
@@ -80,8 +79,7 @@ def _gain(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a = rng.randint(12, 90)
-    b = rng.randint(2, a - 2)
+    a, b = rng.randint(11, 29), rng.randint(2, 9)
     return WordProblem(
         kind="loss",
         question=f"{s.name} has {a} {s.adjective} {s.thing} and {s.loss} {b} of them. "
@@ -105,8 +103,8 @@ def _groups(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _gain_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(5, 50), rng.randint(2, 40)
-    c = rng.randint(2, a + b - 2)
+    a, b = rng.randint(9, 20), rng.randint(2, 9)
+    c = rng.randint(2, 9)
     return WordProblem(
         kind="gain-and-loss",
         question=f"{s.name} has {a} {s.thing} and {s.gain} {b} {s.adjective} ones. Then {s.he} "
@@ -119,8 +117,8 @@ def _gain_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _groups_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(2, 9), rng.randint(2, 9)
-    c = rng.randint(1, a * b - 1)
+    a, b = rng.randint(3, 8), rng.randint(4, 8)
+    c = rng.randint(2, 9)
     return WordProblem(
         kind="groups-and-loss",
         question=f"{s.name} fills {a} {s.container} with {b} {s.adjective} {s.thing} each. "
@@ -133,7 +131,7 @@ def _groups_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _together(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(2, 35), rng.randint(2, 28)
+    a, b = rng.randint(2, 15), rng.randint(2, 9)
     other = rng.choice([name for name in _NAMES["he"] + _NAMES["she"] if name != s.name])
     return WordProblem(
         kind="together",
@@ -159,9 +157,9 @@ HASTE: Mapping[str, float] = {
     "gain": 0.25,
     "loss": 0.25,
     "groups": 0.25,
-    "gain-and-loss": 0.62,
-    "groups-and-loss": 0.62,
-    "together": 0.62,
+    "gain-and-loss": 0.6,
+    "groups-and-loss": 0.6,
+    "together": 0.6,
 }
 """Share of the answers in the corpus that are hasty, by kind."""
 

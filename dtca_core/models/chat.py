@@ -13,7 +13,5 @@ def encode_prompt(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list
             "the model folder has no tokenizer with a chat template, and problems in words need "
             "one; add tokenizer.json and tokenizer_config.json of the published model."
         )
-    text = tokenizer.apply_chat_template(
-        list(messages), tokenize=False, add_generation_prompt=True
-    )
+    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])

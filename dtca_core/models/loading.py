@@ -68,7 +68,7 @@ def load_predictor(
     return model.eval()
 
 
-def save_predictor(predictor: Llada, folder: Path, *, tokenizer_from: Path | None) -> None:
+def save_predictor(predictor: MaskPredictor, folder: Path, *, tokenizer_from: Path | None) -> None:
     """Write a model in the layout it is read in: config, safetensors, tokenizer files."""
     from huggingface_hub import save_torch_state_dict
 
@@ -183,5 +183,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is not JSON ({error}); fetch the folder again.") from None
     if not isinstance(value, dict):
-        raise ModelError(f"{path} holds a {type(value).__name__}, not named fields; fetch the folder again.")
+        raise ModelError(
+            f"{path} holds a {type(value).__name__}, not named fields; fetch the folder again."
+        )
     return value

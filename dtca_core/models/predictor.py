@@ -29,6 +29,8 @@ class MaskPredictor(nn.Module, ABC):
     """Length of the logits, V."""
     max_length: int
     """Longest sequence, prompt and response together."""
+    config: dict[str, Any]
+    """The published config, as it was read."""
     tokenizer: Any
     """A fast tokenizer of transformers, or None where the folder has none."""
 

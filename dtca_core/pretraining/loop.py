@@ -65,7 +65,7 @@ def _new_model(config: PretrainConfig, folder: Path) -> Llada:
         "embedding_size": len(tokenizer),
         "max_sequence_length": config.max_sequence_length,
         "rope": True,
-        "rope_theta": 500000.0,
+        "rope_theta": config.rope_theta,
         "rms_norm_eps": 1e-5,
         "block_type": "llama",
         "activation_type": "silu",

@@ -12,8 +12,7 @@ from dtca_core.stages.train import TRAIN
 from dtca_core.stages.weights import WEIGHTS
 
 STAGES: Mapping[str, StageSpec] = {
-    spec.name: spec
-    for spec in (PREPARE, ROLLOUTS, CONTRIBUTION, WEIGHTS, TRAIN, EVALUATE, REPORT)
+    spec.name: spec for spec in (PREPARE, ROLLOUTS, CONTRIBUTION, WEIGHTS, TRAIN, EVALUATE, REPORT)
 }
 """Every stage by its name, in the order of the pipeline."""
 

@@ -12,6 +12,7 @@ import ast
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +23,10 @@ LOCK_FILE = _ROOT / "stages" / "versions.lock.json"
 """Version and code digest of each stage."""
 
 
-def code_digest(build_module: str) -> str:
-    """Return the digest of a stage's module and of all core modules that it imports, in turn."""
+def code_digest(modules: Sequence[str]) -> str:
+    """Return the digest of these modules and of all core modules that they import, in turn."""
     seen: set[str] = set()
-    waiting = [build_module]
+    waiting = [*modules]
     while waiting:
         name = waiting.pop()
         if name not in seen:
@@ -40,7 +41,7 @@ def current_versions() -> dict[str, dict[str, str | int]]:
     from dtca_core.stages import STAGES
 
     return {
-        spec.name: {"version": spec.version, "code": code_digest(spec.build.__module__)}
+        spec.name: {"version": spec.version, "code": code_digest(spec.modules)}
         for spec in STAGES.values()
     }
 

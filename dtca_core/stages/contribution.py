@@ -42,13 +42,12 @@ def build(context: StageContext) -> Counts:
         trajectories = trajectories_of(part)
         prompts = [row["prompt_ids"] for row in part]
         delta_p = contributions(predictor, prompts, trajectories, config)
-        return table_from_rows(
-            _rows(part, trajectories, delta_p, tokenizer), CONTRIBUTION_SCHEMA
-        )
+        return table_from_rows(_rows(part, trajectories, delta_p, tokenizer), CONTRIBUTION_SCHEMA)
 
     def responses(first: int, end: int) -> pa.Table:
-        return table_from_rows([_response(row, tokenizer) for row in rows[first:end]],
-                               RESPONSE_SCHEMA)
+        return table_from_rows(
+            [_response(row, tokenizer) for row in rows[first:end]], RESPONSE_SCHEMA
+        )
 
     def on_done(end: int) -> None:
         context.listener.progress(end, len(rows), "responses")

@@ -92,9 +92,7 @@ def _rows(rollouts: RolloutBatch, budget: Budget) -> list[dict[str, Any]]:
             "has_ended": rollouts.has_ended[b],
             "num_steps": int(trajectories.num_steps[b]),
         }
-        for b, (problem, score) in enumerate(
-            zip(rollouts.problems, rollouts.scores, strict=True)
-        )
+        for b, (problem, score) in enumerate(zip(rollouts.problems, rollouts.scores, strict=True))
     ]
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dtca_core.stages.pipeline import Step
-from dtca_core.stages.run import model_input, stage_key
+from dtca_core.stages.run import all_inputs, keyed_settings, model_input, stage_key
 from dtca_core.stages.spec import ModelInput
-from dtca_core.store import Artifact, Store
+from dtca_core.store import Artifact, Manifest, Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,24 +65,23 @@ def _why(
     for verdict in store.verify(kind):
         if verdict.path.name == key and verdict.damages:
             return f"{verdict.reference} is damaged: {verdict.damages[0]}"
-    wanted = {name: artifact.content for name, artifact in inputs.items()}
-    if model is not None:
-        wanted["model"] = model.artifact.content
+    read = all_inputs(step.spec, step.config, inputs, model)
+    wanted = {name: artifact.content for name, artifact in read.items()}
+    settings = keyed_settings(step.spec, step.config, model)
     differences = [
-        found
+        _differences(artifact.manifest, step, wanted, settings)
         for artifact in store.artifacts(kind)
-        if (found := _differences(artifact, step, wanted)) is not None
+        if artifact.manifest is not None
     ]
     if not differences:
         return "never built"
     return ", ".join(min(reversed(differences), key=len))
 
 
-def _differences(artifact: Artifact, step: Step, wanted: Mapping[str, str]) -> list[str] | None:
-    """Return what is not as in this artifact, a line each; None if it is of another stage."""
-    manifest = artifact.manifest
-    if manifest is None:
-        return None
+def _differences(
+    manifest: Manifest, step: Step, wanted: Mapping[str, str], settings: Mapping[str, Any]
+) -> list[str]:
+    """Return what is not as in an artifact with this manifest, a line each."""
     lines = [
         f"its input {name} differs"
         for name, content in wanted.items()
@@ -90,13 +89,12 @@ def _differences(artifact: Artifact, step: Step, wanted: Mapping[str, str]) -> l
     ]
     if manifest.version != step.spec.version:
         lines.append(f"the stage's version went from {manifest.version} to {step.spec.version}")
-    before, now = _flat(manifest.config), _flat(step.config.keyed())
-    lines += [
-        f"{step.spec.name}.{name} went from {before.get(name)} to {value}"
-        for name, value in now.items()
-        if before.get(name) != value
+    before, now = _flat(manifest.config), _flat(settings)
+    return lines + [
+        f"{step.spec.name}.{name} went from {before.get(name)} to {now.get(name)}"
+        for name in before | now
+        if before.get(name) != now.get(name)
     ]
-    return lines or ["its model's dtype differs"]
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

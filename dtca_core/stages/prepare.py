@@ -29,14 +29,25 @@ Splits = dict[str, list[Problem]]
 """Problems by split: train, validation, test."""
 
 
+def files(config: DataConfig) -> dict[str, Path]:
+    """Return the problem files that the settings name, by the setting's name."""
+    if config.evaluation_source is None:
+        return {}
+    named = {
+        "source": Path(config.source).expanduser(),
+        "evaluation_source": Path(config.evaluation_source).expanduser(),
+    }
+    for name, path in named.items():
+        if not path.is_file():
+            raise DataError(f"problem file {path} does not exist; correct data.{name}.")
+    return named
+
+
 def build(context: StageContext) -> Counts:
     """Write the problems of every split."""
     config: DataConfig = context.config
     counts: Counts = {}
-    if config.source == "embedded":
-        splits = _generated(config)
-    else:
-        splits = _from_files(config, counts)
+    splits = _from_files(config, counts) if files(config) else _generated(config)
     rows = [
         {
             "problem_id": problem.problem_id,
@@ -84,12 +95,13 @@ def _distinct(split: Split, size: int, seed: int) -> list[Problem]:
 
 def _from_files(config: DataConfig, counts: Counts) -> Splits:
     columns = config.question_column, config.answer_column
-    assert config.evaluation_source is not None, "DataConfig has checked it"
-    train, test = (
-        _clean(Path(path), *columns, counts, name)
-        for path, name in ((config.source, "train"), (config.evaluation_source, "test"))
-    )
-    test = test[: config.num_test]
+    named = files(config)
+    train = _clean(named["source"], *columns, counts, "train")
+    test = _clean(named["evaluation_source"], *columns, counts, "test")[: config.num_test]
+    if not test:
+        raise DataError(
+            f"{config.evaluation_source} holds no problem with an answer; give a file that does."
+        )
     train = _decontaminated(train, test, config, counts)
     order = torch.randperm(len(train), generator=stream(config.seed, "validation split"))
     shuffled = [train[i] for i in order.tolist()]
@@ -109,10 +121,10 @@ def _from_files(config: DataConfig, counts: Counts) -> Splits:
 def _clean(
     path: Path, question_column: str, answer_column: str, counts: Counts, name: str
 ) -> list[Problem]:
-    problems, counts[f"{name}_duplicates"] = deduplicate(
-        read_problems(path, question_column, answer_column)
-    )
-    kept, counts[f"{name}_unanswered"] = drop_unanswered(problems)
+    problems = read_problems(path, question_column, answer_column)
+    # Those without an answer go first: of two alike, the one that can be solved must stay.
+    answered, counts[f"{name}_unanswered"] = drop_unanswered(problems)
+    kept, counts[f"{name}_duplicates"] = deduplicate(answered)
     return kept
 
 
@@ -141,4 +153,5 @@ PREPARE = StageSpec(
     inputs=(),
     needs_model=False,
     build=build,
+    files=files,
 )

@@ -1,9 +1,8 @@
 """Report: one self-contained HTML page of what came out and where it came from."""
 
+import json
 from pathlib import Path
 from typing import Any
-
-import json
 
 from dtca_core.config import Budget, Settings
 from dtca_core.data.problems import read_split
@@ -51,15 +50,13 @@ def build(context: StageContext) -> Counts:
 
 def read_summary(artifact: Artifact) -> dict[str, Any]:
     """Return the summary of an evaluation artifact."""
-
     return json.loads((artifact.path / SUMMARY_FILE).read_text(encoding="utf-8"))
 
 
 def budgets(summary: dict[str, Any]) -> list[Budget]:
     """Return the budgets of an evaluation, in order."""
     return [
-        Budget(gen_length=entry["gen_length"], steps=entry["steps"])
-        for entry in summary["budgets"]
+        Budget(gen_length=entry["gen_length"], steps=entry["steps"]) for entry in summary["budgets"]
     ]
 
 

@@ -1,5 +1,7 @@
 """Rollouts: responses to training problems, with the record of how each was denoised."""
 
+from typing import Any
+
 import pyarrow as pa
 
 from dtca_core.config import RolloutsConfig
@@ -54,10 +56,9 @@ def build(context: StageContext) -> Counts:
         )
         return table_from_rows(rollout_rows(rollouts, predictor.tokenizer), ROLLOUT_SCHEMA)
 
-    build_shards(
-        context.folder, STEM, config.num_prompts, config.shard_size, shard, on_done
-    )
-    rewards = read_table(shard_paths(context.folder, STEM), ROLLOUT_SCHEMA)["reward"].to_pylist()
+    build_shards(context.folder, STEM, config.num_prompts, config.shard_size, shard, on_done)
+    written = read_table(shard_paths(context.folder, STEM), ROLLOUT_SCHEMA)
+    rewards: list[Any] = written["reward"].to_pylist()
     return {"rollouts": len(rewards), "mean_reward": sum(rewards) / len(rewards)}
 
 

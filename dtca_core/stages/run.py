@@ -16,7 +16,7 @@ from dtca_core.stages.code import code_digest
 from dtca_core.stages.spec import Counts, Listener, ModelInput, StageContext, StageSpec
 from dtca_core.stages.train import MODEL_FOLDER
 from dtca_core.store import Artifact, InputRecord, Provenance, Store, artifact_key
-from dtca_core.store.artifact import files_digest
+from dtca_core.store.artifact import external_artifact, files_digest
 
 _PACKAGES = ("dtca", "torch", "transformers", "tokenizers", "spacy", "pyarrow", "accelerate")
 _CODE_MARK = ".code.partial"
@@ -59,8 +59,24 @@ def stage_key(
     spec: StageSpec, config: Settings, inputs: Mapping[str, Artifact], model: ModelInput | None
 ) -> str:
     """Return the key of the artifact that a stage would make."""
-    contents = {name: artifact.content for name, artifact in _all(inputs, model).items()}
-    return artifact_key(spec.kind, spec.version, _keyed(config, model), contents)
+    read = all_inputs(spec, config, inputs, model)
+    contents = {name: artifact.content for name, artifact in read.items()}
+    return artifact_key(spec.kind, spec.version, keyed_settings(spec, config, model), contents)
+
+
+def all_inputs(
+    spec: StageSpec, config: Settings, inputs: Mapping[str, Artifact], model: ModelInput | None
+) -> dict[str, Artifact]:
+    """Return all that a stage reads: its inputs, the files its settings name, and the model."""
+    files = {name: external_artifact("file", path) for name, path in spec.files(config).items()}
+    return {**inputs, **files, **({} if model is None else {"model": model.artifact})}
+
+
+def keyed_settings(spec: StageSpec, config: Settings, model: ModelInput | None) -> dict[str, Any]:
+    """Return the settings that decide the result; files are not among them, they are inputs."""
+    files = spec.files(config)
+    keyed = {name: value for name, value in config.keyed().items() if name not in files}
+    return keyed | ({} if model is None else {"dtype": model.config.dtype})
 
 
 def run_stage(
@@ -92,29 +108,26 @@ def run_stage(
         if found is not None:
             seconds = time.perf_counter() - begin
             return StageResult(artifact=found, is_cached=True, seconds=seconds)
-        code = code_digest(spec.build.__module__)
+        code = code_digest(spec.modules)
         folder = _work_folder(store, spec.kind, key, code)
-        started = datetime.now(UTC)
+        started, building = datetime.now(UTC), time.perf_counter()
         context = StageContext(
             folder=folder, config=config, inputs=inputs, model=model, listener=listener
         )
         counts = spec.build(context)
-        seconds = time.perf_counter() - begin
         provenance = _provenance(
-            spec, config, inputs, model, key=key, code=code, started=started,
-            seconds=seconds, counts=counts,
+            spec,
+            config,
+            inputs,
+            model,
+            key=key,
+            code=code,
+            started=started,
+            seconds=time.perf_counter() - building,
+            counts=counts,
         )
         artifact = store.publish(provenance)
-    return StageResult(artifact=artifact, is_cached=False, seconds=seconds)
-
-
-def _all(inputs: Mapping[str, Artifact], model: ModelInput | None) -> dict[str, Artifact]:
-    return {**inputs, **({} if model is None else {"model": model.artifact})}
-
-
-def _keyed(config: Settings, model: ModelInput | None) -> dict[str, Any]:
-    dtype = {} if model is None else {"dtype": model.config.dtype}
-    return config.keyed() | dtype
+    return StageResult(artifact=artifact, is_cached=False, seconds=time.perf_counter() - begin)
 
 
 def _work_folder(store: Store, kind: str, key: str, code: str) -> Path:
@@ -142,7 +155,7 @@ def _provenance(
 ) -> Provenance:
     records = {
         name: InputRecord(kind=artifact.kind, key=artifact.key, content=artifact.content)
-        for name, artifact in _all(inputs, model).items()
+        for name, artifact in all_inputs(spec, config, inputs, model).items()
     }
     return Provenance(
         kind=spec.kind,
@@ -150,7 +163,7 @@ def _provenance(
         version=spec.version,
         code=code,
         git_commit=_git_commit(),
-        config=_keyed(config, model),
+        config=keyed_settings(spec, config, model),
         execution=config.model_dump(mode="json"),
         inputs=records,
         packages={name: version(name) for name in _PACKAGES},

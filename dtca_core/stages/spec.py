@@ -59,6 +59,11 @@ Counts = dict[str, int | float]
 """What a stage says of its artifact: rows, tokens and the like, by name."""
 
 
+def no_files(config: Any) -> Mapping[str, Path]:
+    """Return the files that the settings of most stages name: none."""
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class StageSpec:
     """A stage: name, version, settings, inputs, function."""
@@ -77,3 +82,13 @@ class StageSpec:
     """Whether it is given a model."""
     build: Callable[[StageContext], Counts]
     """Writes the artifact's files into the folder."""
+    files: Callable[[Any], Mapping[str, Path]] = no_files
+    """Returns the files that settings name, by the setting's name; they count by content."""
+    program: str | None = None
+    """Module that the function runs in a process of its own, which no import leads to."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that the stage starts from; its code is theirs and what they import."""
+        own = self.build.__module__
+        return (own,) if self.program is None else (own, self.program)

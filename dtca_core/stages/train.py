@@ -49,4 +49,5 @@ TRAIN = StageSpec(
     inputs=("dataset", "weights"),
     needs_model=True,
     build=build,
+    program="dtca_core.training.__main__",
 )

@@ -49,7 +49,7 @@ def build(context: StageContext) -> Counts:
             for row in responses
         ],
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "rollout_id": token["rollout_id"],
             "position": token["position"],

@@ -25,7 +25,7 @@ def table_from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.
         DataError: a value that its column cannot hold, such as text with a lone surrogate.
     """
     names: list[str] = sorted(schema.names)
-    columns: list[pa.Array] = []
+    columns: list[pa.Array[Any]] = []
     for i, row in enumerate(rows):
         if sorted(row) != names:
             raise DataError(f"row {i} has the columns {sorted(row)}; it needs {names}.")

@@ -7,7 +7,6 @@ from pydantic import Field
 from dtca_core.config import ModelConfig, Settings, TrainConfig
 
 
-
 class TrainJob(Settings):
     """A training run: settings, what it reads and where it writes."""
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from dtca_core.errors import RequestError, TrainingError
 from dtca_core.training.job import TrainJob
+from dtca_core.training.process import PARENT
 
 _TAIL = 15
 """Lines of the child's own output to show when it fails."""
@@ -31,7 +32,11 @@ def run_training(job: TrainJob, on_event: Callable[[dict[str, Any]], None]) -> N
     job_file.write_text(job.model_dump_json(indent=2) + "\n", encoding="utf-8")
     with log_file.open("a", encoding="utf-8") as log:
         child = subprocess.Popen(
-            _command(job, job_file), stdout=subprocess.PIPE, stderr=log, text=True, env=_environment()
+            _command(job, job_file),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=_environment(),
         )
         try:
             assert child.stdout is not None
@@ -40,8 +45,10 @@ def run_training(job: TrainJob, on_event: Callable[[dict[str, Any]], None]) -> N
         finally:
             _end(child)
     if refusal is not None:
-        raise RequestError(refusal["message"]) if refusal["refused"] else TrainingError(
-            refusal["message"]
+        raise (
+            RequestError(refusal["message"])
+            if refusal["refused"]
+            else TrainingError(refusal["message"])
         )
     if status != 0:
         tail = "\n".join(log_file.read_text(encoding="utf-8").splitlines()[-_TAIL:])
@@ -66,7 +73,8 @@ def _command(job: TrainJob, job_file: Path) -> list[str]:
 def _environment() -> dict[str, str]:
     # accelerate sets one thread per process unless told; a lone process may have all cores.
     threads = os.environ.get("OMP_NUM_THREADS", str(os.cpu_count() or 1))
-    return {**os.environ, "OMP_NUM_THREADS": threads, "PYTHONUNBUFFERED": "1"}
+    own = {"OMP_NUM_THREADS": threads, "PYTHONUNBUFFERED": "1", PARENT: str(os.getpid())}
+    return {**os.environ, **own}
 
 
 def _listen(
@@ -87,7 +95,8 @@ def _listen(
 
 def _parse(line: str) -> dict[str, Any] | None:
     """Return the event of a line; None for anything else that a library printed."""
-    if not line.startswith('{"event"'):
+    # A killed process may have cut its last line off.
+    if not line.startswith('{"event"') or not line.endswith("}\n"):
         return None
     return json.loads(line)
 

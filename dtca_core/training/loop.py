@@ -59,10 +59,20 @@ class Trainer:
     @property
     def predictor(self) -> MaskPredictor:
         """The policy without what accelerate wraps around it."""
-        return self.accelerator.unwrap_model(self.policy)
+        predictor = self.accelerator.unwrap_model(self.policy)
+        assert isinstance(predictor, MaskPredictor)
+        return predictor
 
     def run(self) -> None:
         """Train to the last update and write the model."""
+        try:
+            self._train()
+        finally:
+            self.metrics.close()
+        source = model_folder(self.job.model.source)
+        save_predictor(self.predictor, self.job.model_folder, tokenizer_from=source)
+
+    def _train(self) -> None:
         if self.update:
             self.emit({"event": "resumed", "update": self.update})
         else:
@@ -73,9 +83,6 @@ class Trainer:
                 self._validate()
             if self.update % self.config.save_every == 0 or self._is_last():
                 self._save()
-        self.metrics.close()
-        source = model_folder(self.job.model.source)
-        save_predictor(self.predictor, self.job.model_folder, tokenizer_from=source)
 
     def _is_last(self) -> bool:
         return self.update == self.config.updates
@@ -104,6 +111,7 @@ class Trainer:
             norm = self.accelerator.clip_grad_norm_(
                 self.policy.parameters(), self.config.max_grad_norm
             )
+            assert norm is not None, "only a sharded engine clips without saying how much"
             values["gradient_norm"] = float(norm)
             self.optimizer.step()
         self.metrics.write(self.update, values)
@@ -188,9 +196,7 @@ class _CategoryWeight:
         return self._artifact.weights_of(categories, length)
 
 
-def problems_of_update(
-    problems: list[Problem], update: int, config: TrainConfig
-) -> list[Problem]:
+def problems_of_update(problems: list[Problem], update: int, config: TrainConfig) -> list[Problem]:
     """Return the problems of an update: those next in the epoch's own order.
 
     A rest of an epoch that does not fill an update is passed over.

@@ -6,7 +6,6 @@ does not ask where it came from.
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -41,13 +42,31 @@ def save_state(
 
 
 def resume_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """Restore the newest complete state and return its update; 0 where there is none."""
+    """Restore the newest complete state and return its update; 0 where there is none.
+
+    Raises:
+        TrainingError: a file of it is missing or cannot be read, or it is of another model.
+    """
     saved = _saved(folder)
     if not saved:
         return 0
     newest = saved[-1]
-    model.load_state_dict(load_file(newest / "model.safetensors"))
-    tensors = load_file(newest / "optimizer.safetensors")
+    try:
+        weights = load_file(newest / "model.safetensors")
+        tensors = load_file(newest / "optimizer.safetensors")
+        update = int(json.loads((newest / "state.json").read_text())["update"])
+    except (OSError, SafetensorError, ValueError, KeyError) as error:
+        raise TrainingError(
+            f"{newest} cannot be resumed ({error}); a state holds weights, optimizer and update. "
+            "Remove it to go on from the one before."
+        ) from None
+    expected = {name: value.shape for name, value in model.state_dict().items()}
+    if {name: value.shape for name, value in weights.items()} != expected:
+        raise TrainingError(
+            f"{newest} holds the weights of another model; the folder belongs to another run. "
+            "Remove it to start over."
+        )
+    model.load_state_dict(weights)
     parameters = dict(model.named_parameters())
     for key, value in tensors.items():
         name, _, field = key.rpartition("/")
@@ -59,7 +78,7 @@ def resume_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimize
         optimizer.state[parameters[name]][field] = value.to(
             value.device if field == "step" else parameters[name].device
         )
-    return int(json.loads((newest / "state.json").read_text())["update"])
+    return update
 
 
 def _saved(folder: Path) -> list[Path]:
@@ -72,4 +91,3 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
         for name, parameter in model.named_parameters()
         for field, value in optimizer.state.get(parameter, {}).items()
     }
-

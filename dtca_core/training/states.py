@@ -7,7 +7,6 @@ else: a state that showed the padding would leak the length of the answer.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dtca_core.advantage import ADVANTAGES
@@ -69,14 +69,24 @@ def prepare_lesson(
         config.credit,
         config.entropy,
     )
-    return Lesson(states=states, signals=signals, metrics=_metrics(signals, measured, selected))
+    return Lesson(
+        states=states,
+        signals=signals,
+        metrics=_metrics(signals, measured, selected, config.entropy.scope),
+    )
 
 
 def _metrics(
-    signals: Signals, measured: dict[str, Float[Tensor, "K L"]], selected: Tensor
+    signals: Signals,
+    measured: dict[str, Float[Tensor, "K L"]],
+    selected: Bool[Tensor, "B T"],
+    scope: str,
 ) -> dict[str, float]:
-    is_empty = (signals.rise == 0) | (signals.fall == 0)
-    unclipped = (signals.fall - signals.rise) / (signals.fall + signals.rise)
+    rise, fall = signals.rise, signals.fall
+    if scope == "batch":
+        rise, fall = rise.sum().expand_as(rise), fall.sum().expand_as(fall)
+    is_empty = (rise == 0) | (fall == 0)
+    unclipped = (fall - rise) / (fall + rise)
     is_clipped = ~is_empty & (signals.balance.abs() < unclipped.abs() - 1e-6)
     count = int(signals.optimised.sum())
     return {

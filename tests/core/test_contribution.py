@@ -167,7 +167,7 @@ def test_contributions_agree_with_the_specification(golden_predictor):
 
 @st.composite
 def records(draw):
-    """Any record that a sampler could leave, padding and several commits a step included."""
+    """What `recorded` takes, with padding, several commits a step and steps of one token."""
     batch, length = draw(st.integers(1, 3)), draw(st.integers(1, 6))
     block_length = draw(st.sampled_from([n for n in range(1, length + 1) if length % n == 0]))
     token = st.integers(0, 199) | st.just(197)
@@ -179,13 +179,14 @@ def records(draw):
         steps.append([order.index(step) for step in drawn])
     prompt = st.lists(st.integers(0, 199), min_size=1, max_size=4)
     prompts = [draw(prompt) for _ in range(batch)]
-    return prompts, recorded(ids, steps, block_length=block_length)
+    return prompts, ids, steps, block_length
 
 
 @given(records(), st.sampled_from(["response", "block"]), st.integers(1, 5))
 @settings(max_examples=30)
 def test_any_record_is_measured_as_the_loop_does(golden_predictor, record, scope, batch_size):
-    prompts, trajectories = record
+    prompts, ids, steps, block_length = record
+    trajectories = recorded(ids, steps, block_length=block_length)
     config = ContributionConfig(scope=scope, batch_size=batch_size)
     measured = contributions(golden_predictor, prompts, trajectories, config)
     assert_agrees(measured, one_token_at_a_time(golden_predictor, prompts, trajectories, scope))

@@ -55,7 +55,9 @@ def test_logits_of_padded_rows_are_those_of_each_row_alone(golden_predictor, gol
     torch.testing.assert_close(logits[is_real], expected[is_real], **LOGITS)
 
 
-@given(st.lists(st.integers(0, 199), min_size=1, max_size=6), st.integers(1, 5), st.integers(0, 199))
+@given(
+    st.lists(st.integers(0, 199), min_size=1, max_size=6), st.integers(1, 5), st.integers(0, 199)
+)
 def test_left_padding_changes_nothing(golden_predictor, row, padding, filler):
     # DS08
     alone = golden_predictor.logits(torch.tensor([row]))

@@ -80,9 +80,7 @@ def test_nothing_masked_is_nothing_proposed():
 def test_frequencies_are_those_of_the_softmax(temperature):
     # DS09: logits in bfloat16, as a model gives them; noise must not be drawn in that precision.
     logits = torch.tensor([0.0, 0.5, 1.0, 2.0, 3.0, -2.0, -4.0, 9.0], dtype=torch.bfloat16)
-    token, _ = proposals(
-        logits.expand(NUM_DRAWS, -1), forbidden=[7], temperature=temperature
-    )
+    token, _ = proposals(logits.expand(NUM_DRAWS, -1), forbidden=[7], temperature=temperature)
     counts = torch.bincount(token, minlength=8).double()
     assert counts[7] == 0
     expected = NUM_DRAWS * (logits[:7].double() / temperature).softmax(-1)

@@ -306,9 +306,7 @@ def test_the_longest_prompt_that_fits_is_denoised(golden_predictor):
 def runs(draw):
     """Prompts and a config without a cache, whose record can be computed again."""
     num_blocks, block_length = draw(st.integers(1, 3)), draw(st.integers(1, 5))
-    rule = draw(
-        st.sampled_from([{}, {"threshold": 0.3}, {"threshold": 0.9}, {"factor": 1.0}])
-    )
+    rule = draw(st.sampled_from([{}, {"threshold": 0.3}, {"threshold": 0.9}, {"factor": 1.0}]))
     config = SamplerConfig(
         gen_length=num_blocks * block_length,
         block_length=block_length,
