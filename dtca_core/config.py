@@ -313,16 +313,16 @@ class Budget(Settings):
     """How much a response may cost at evaluation."""
 
     gen_length: int = Field(default=40, gt=0, description="Response length in tokens.")
-    steps: int = Field(default=40, gt=0, description="Denoising steps.")
+    steps: int = Field(default=20, gt=0, description="Denoising steps.")
 
 
 class EvaluateConfig(Settings):
     """Greedy accuracy at several budgets under one named protocol."""
 
     protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
-    sampler: SamplerConfig = _embedded_sampler(steps=40, temperature=0.0)
+    sampler: SamplerConfig = _embedded_sampler(steps=20, temperature=0.0)
     budgets: tuple[Budget, ...] = Field(
-        default=(Budget(steps=10), Budget(steps=20), Budget(steps=40)),
+        default=(Budget(steps=5), Budget(steps=10), Budget(steps=20)),
         min_length=1,
         description="Lengths and steps to evaluate at; the rest comes from sampler.",
     )
@@ -352,11 +352,25 @@ class PipelineConfig(Settings):
     train: TrainConfig = TrainConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
 
+    @model_validator(mode="after")
+    def _enough_problems(self) -> "PipelineConfig":
+        needs = {
+            "rollouts.num_prompts": self.rollouts.num_prompts,
+            "train.prompts_per_update": self.train.prompts_per_update,
+        }
+        for name, needed in needs.items():
+            if needed > self.data.num_train:
+                raise ValueError(
+                    f"{name}={needed} is more than data.num_train={self.data.num_train}; lower "
+                    "the one or raise the other."
+                )
+        return self
+
 
 class PretrainConfig(Settings):
     """How the embedded model is made from generated problems."""
 
-    steps: int = Field(default=4000, gt=0, description="Optimizer steps.")
+    steps: int = Field(default=4500, gt=0, description="Optimizer steps.")
     batch_size: int = Field(default=64, gt=0, description="Responses per step.")
     gen_length: int = Field(
         default=40, gt=0, description="Response length in tokens, padding included."
@@ -406,7 +420,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any] | None = None) -
     return parse_settings(PipelineConfig, values, origin)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Path) -> dict[Any, Any]:
     if not path.is_file():
         raise ConfigError(f"config file {path} does not exist; give the path of a YAML file.")
     try:
@@ -425,7 +439,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def _assign(values: dict[str, Any], dotted: str, value: Any) -> None:
+def _assign(values: dict[Any, Any], dotted: str, value: Any) -> None:
     """Set `a.b.c` in nested mappings."""
     *parents, leaf = dotted.split(".")
     for name in parents:

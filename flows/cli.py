@@ -54,6 +54,10 @@ def read_config(path: Path | None, overrides: list[str] | None) -> PipelineConfi
 def run(config: ConfigFile = None, overrides: Overrides = None) -> None:
     """Run the whole pipeline; what the store holds already is not done again."""
     settings = read_config(config, overrides)
+    from dtca_core.stages.pipeline import check
+
+    # Before Prefect is started, so that a refusal takes a second and leaves no failed run.
+    check(settings)
     from flows.show import run_pipeline
 
     run_pipeline(settings, console)

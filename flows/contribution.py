@@ -1,7 +1,6 @@
 """The flow `dtca-contribution`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import ContributionConfig, ModelConfig
 from flows.start import pin
@@ -15,7 +14,7 @@ def contribution(
     model: ModelConfig = ModelConfig(),
     rollouts: str = "latest",
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Measure how much each committed token raised confidence in what was still masked.
 
     Args:

@@ -1,7 +1,6 @@
 """The flow `dtca-evaluate`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import EvaluateConfig, ModelConfig
 from flows.start import pin
@@ -16,7 +15,7 @@ def evaluate(
     dataset: str = "latest",
     checkpoint: str | None = None,
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Measure accuracy on the evaluation problems at several budgets.
 
     Args:

@@ -3,6 +3,7 @@
 from prefect import flow
 
 from dtca_core.config import PipelineConfig
+from dtca_core.stages.pipeline import check
 from flows.contribution import contribution
 from flows.evaluate import evaluate
 from flows.prepare import prepare
@@ -20,15 +21,16 @@ def pipeline(config: PipelineConfig = PipelineConfig()) -> dict[str, ArtifactRef
     Args:
         config: one section per stage, and the model that they share.
     """
+    check(config)
     model = config.model
-    dataset = prepare(config.data).result()
-    sampled = rollouts(config.rollouts, model, dataset.key).result()
-    measured = contribution(config.contribution, model, sampled.key).result()
-    weighed = weights(config.weights, measured.key).result()
-    before = evaluate(config.evaluate, model, dataset.key).result()
-    trained = train(config.train, model, dataset.key, weighed.key).result()
-    after = evaluate(config.evaluate, model, dataset.key, trained.key).result()
-    page = report(before.key, after.key, dataset.key, weighed.key, trained.key).result()
+    dataset = prepare(config.data)
+    sampled = rollouts(config.rollouts, model, dataset.key)
+    measured = contribution(config.contribution, model, sampled.key)
+    weighed = weights(config.weights, measured.key)
+    before = evaluate(config.evaluate, model, dataset.key)
+    trained = train(config.train, model, dataset.key, weighed.key)
+    after = evaluate(config.evaluate, model, dataset.key, trained.key)
+    page = report(before.key, after.key, dataset.key, weighed.key, trained.key)
     return {
         "prepare": dataset,
         "rollouts": sampled,

@@ -1,7 +1,6 @@
 """The flow `dtca-prepare`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import DataConfig
 from tasks.references import ArtifactRef
@@ -9,7 +8,7 @@ from tasks.stages import build_stage
 
 
 @flow(name="dtca-prepare", flow_run_name="prepare")
-def prepare(config: DataConfig = DataConfig(), refresh: bool = False) -> State[ArtifactRef]:
+def prepare(config: DataConfig = DataConfig(), refresh: bool = False) -> ArtifactRef:
     """Make the problems to train, validate and evaluate on.
 
     Args:

@@ -1,7 +1,6 @@
 """The flow `dtca-report`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.stages.report import ReportConfig
 from flows.start import pin
@@ -17,7 +16,7 @@ def report(
     weights: str = "latest",
     checkpoint: str = "latest",
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Write one HTML page of what came out.
 
     Args:

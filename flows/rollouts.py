@@ -1,7 +1,6 @@
 """The flow `dtca-rollouts`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import ModelConfig, RolloutsConfig
 from flows.start import pin
@@ -15,7 +14,7 @@ def rollouts(
     model: ModelConfig = ModelConfig(),
     dataset: str = "latest",
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Sample responses to training problems and record how each was denoised.
 
     Args:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from prefect.client.schemas.objects import State
 from rich.console import Console
 
 from dtca_core.config import PipelineConfig, PretrainConfig
@@ -25,7 +24,7 @@ from flows.weights import weights
 from tasks.logger import LOGGERS, is_said
 from tasks.references import ArtifactRef, open_store, resolve
 
-FLOWS: Mapping[str, Callable[..., State[ArtifactRef]]] = {
+FLOWS: Mapping[str, Callable[..., ArtifactRef]] = {
     "prepare": prepare,
     "rollouts": rollouts,
     "contribution": contribution,
@@ -103,7 +102,7 @@ def run_one_stage(
         raise ConfigError(f"stage {name!r} reads no {foreign[0]}; it reads {known}.")
     model = {"model": config.model} if STAGES[name].needs_model else {}
     section = config.data if name == "prepare" else getattr(config, name)
-    made = FLOWS[name](section, refresh=refresh, **model, **references).result()
+    made = FLOWS[name](section, refresh=refresh, **model, **references)
     console.print(f"{made.path}", soft_wrap=True)
 
 

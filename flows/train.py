@@ -1,7 +1,6 @@
 """The flow `dtca-train`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import ModelConfig, TrainConfig
 from flows.start import pin
@@ -16,7 +15,7 @@ def train(
     dataset: str = "latest",
     weights: str = "latest",
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Train the model with per-token credit, in a process of its own.
 
     Args:

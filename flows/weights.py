@@ -1,7 +1,6 @@
 """The flow `dtca-weights`."""
 
 from prefect import flow
-from prefect.client.schemas.objects import State
 
 from dtca_core.config import WeightsConfig
 from flows.start import pin
@@ -14,7 +13,7 @@ def weights(
     config: WeightsConfig = WeightsConfig(),
     contribution: str = "latest",
     refresh: bool = False,
-) -> State[ArtifactRef]:
+) -> ArtifactRef:
     """Estimate category weights from recorded contributions; needs no model and no GPU.
 
     Args:

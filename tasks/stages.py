@@ -4,7 +4,6 @@ from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
 from prefect.states import Completed
 from rich.console import Console
 
@@ -27,11 +26,10 @@ def build_stage(
     model: ModelConfig | None = None,
     checkpoint: str | None = None,
     refresh: bool = False,
-) -> State[ArtifactRef]:
-    """Return the final state of a stage, whose result is the artifact.
+) -> ArtifactRef:
+    """Return the artifact of a stage, building it only if the store does not hold it.
 
-    The artifact is built only if the store does not hold it; then the state is named `Cached`.
-    A stage flow returns this state, and so ends in it.
+    For a flow to return: it then ends in a state that is named `Cached` if it was held.
 
     Args:
         name: what to call this run of the stage.
@@ -43,7 +41,8 @@ def build_stage(
         refresh: build even if the store holds it.
     """
     task_run = _build(name, stage, config, inputs, model, checkpoint, refresh, return_state=True)
-    # A state of its own: Prefect would sum up the task's as `Completed`.
+    # Really a state, from which Prefect hands the artifact to whoever calls the flow. It is one of
+    # its own, because Prefect sums up the states of tasks as `Completed`.
     return _state(task_run.result())
 
 
@@ -85,6 +84,6 @@ def _reference(result: StageResult) -> ArtifactRef:
     )
 
 
-def _state(reference: ArtifactRef) -> State[Any]:
+def _state(reference: ArtifactRef) -> Any:
     name = "Cached" if reference.is_cached else None
     return Completed(name=name, data=reference, message=reference.path)

@@ -62,3 +62,36 @@ def tiny_predictor(tiny_model_folder):
     from dtca_core.models import load_predictor
 
     return load_predictor(tiny_model_folder)
+
+
+@pytest.fixture(scope="session")
+def finished_pipeline(tmp_path_factory, tiny_model_folder):
+    """Store, settings and results of a small pipeline that ran whole; tests copy what they harm."""
+    from dtca_core.store import Store
+    from tests.stage_runs import run_pipeline, small_pipeline
+
+    store = Store(tmp_path_factory.mktemp("pipeline"))
+    config = small_pipeline(tiny_model_folder)
+    return store, config, run_pipeline(store, config)
+
+
+@pytest.fixture(scope="session")
+def talking_model_folder(tmp_path_factory, tiny_pretraining):
+    """Folder of a tiny model that has learnt long enough to state answers, right or wrong."""
+    from dtca_core.pretraining import pretrain
+
+    folder = tmp_path_factory.mktemp("model") / "talking"
+    longer = {"steps": 150, "batch_size": 16, "warmup_steps": 20, "learning_rate": 1e-2}
+    pretrain(tiny_pretraining.model_copy(update=longer), folder, lambda _step, _loss: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def solvable_problems(tmp_path_factory, talking_model_folder):
+    """Problem file whose every answer is what the talking model says most: it earns rewards."""
+    from dtca_core.models import load_predictor
+    from tests.stage_runs import write_solvable_problems
+
+    path = tmp_path_factory.mktemp("problems") / "problems.parquet"
+    write_solvable_problems(load_predictor(talking_model_folder), path)
+    return path

@@ -79,7 +79,7 @@ def _gain(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(11, 29), rng.randint(2, 9)
+    a, b = rng.randint(8, 25), rng.randint(2, 6)
     return WordProblem(
         kind="loss",
         question=f"{s.name} has {a} {s.adjective} {s.thing} and {s.loss} {b} of them. "
@@ -103,8 +103,8 @@ def _groups(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _gain_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(9, 20), rng.randint(2, 9)
-    c = rng.randint(2, 9)
+    a, b = rng.randint(6, 18), rng.randint(2, 6)
+    c = rng.randint(2, 6)
     return WordProblem(
         kind="gain-and-loss",
         question=f"{s.name} has {a} {s.thing} and {s.gain} {b} {s.adjective} ones. Then {s.he} "
@@ -117,8 +117,8 @@ def _gain_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _groups_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(3, 8), rng.randint(4, 8)
-    c = rng.randint(2, 9)
+    a, b = rng.randint(2, 5), rng.randint(4, 6)
+    c = rng.randint(2, 6)
     return WordProblem(
         kind="groups-and-loss",
         question=f"{s.name} fills {a} {s.container} with {b} {s.adjective} {s.thing} each. "
@@ -131,7 +131,7 @@ def _groups_and_loss(s: _Scene, rng: random.Random) -> WordProblem:
 
 
 def _together(s: _Scene, rng: random.Random) -> WordProblem:
-    a, b = rng.randint(2, 15), rng.randint(2, 9)
+    a, b = rng.randint(2, 12), rng.randint(2, 6)
     other = rng.choice([name for name in _NAMES["he"] + _NAMES["she"] if name != s.name])
     return WordProblem(
         kind="together",

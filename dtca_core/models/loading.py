@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,32 +41,44 @@ def load_predictor(
     if dtype not in _DTYPES:
         raise ModelError(f"dtype={dtype!r} is not to be had; use {' or '.join(_DTYPES)}.")
     folder = model_folder(source)
+    model = check_model(folder)
+    target = resolve_device(device)
+    for name, weight in _read_weights(folder):
+        weight = weight.to(device=target, dtype=_DTYPES[dtype])
+        model.load_state_dict({name: weight}, strict=False, assign=True)
+    return model.eval()
+
+
+def check_model(folder: Path) -> Llada:
+    """Return the model of a folder without its weights, if these fit its config.
+
+    Only the headers of the weight files are read, so that a folder can be refused at no cost.
+
+    Raises:
+        ModelError: as `load_predictor`.
+    """
     config = _read_json(folder / "config.json")
     with torch.device("meta"):
         model = Llada(config, tokenizer=load_tokenizer(folder), origin=str(folder / "config.json"))
-    expected = {name: weight.shape for name, weight in model.state_dict().items()}
-    found: set[str] = set()
-    target = resolve_device(device)
-    for name, weight in _read_weights(folder):
+    expected = {name: list(weight.shape) for name, weight in model.state_dict().items()}
+    found = dict(_read_shapes(folder))
+    for name, shape in found.items():
         if name not in expected:
             raise ModelError(
                 f"{folder} holds a tensor {name!r} that a LLaDA of this config does not have; "
                 "config.json and the weights belong to different models."
             )
-        if weight.shape != expected[name]:
+        if shape != expected[name]:
             raise ModelError(
-                f"{folder}: tensor {name!r} is {list(weight.shape)}, config.json needs "
-                f"{list(expected[name])}; config.json and the weights belong to different models."
+                f"{folder}: tensor {name!r} is {shape}, config.json needs {expected[name]}; "
+                "config.json and the weights belong to different models."
             )
-        found.add(name)
-        weight = weight.to(device=target, dtype=_DTYPES[dtype])
-        model.load_state_dict({name: weight}, strict=False, assign=True)
-    if missing := sorted(expected.keys() - found):
+    if missing := sorted(expected.keys() - found.keys()):
         raise ModelError(
             f"{folder} lacks {len(missing)} of {len(expected)} tensors, the first is "
             f"{missing[0]!r}; the download is incomplete, fetch the folder again."
         )
-    return model.eval()
+    return model
 
 
 def save_predictor(predictor: MaskPredictor, folder: Path, *, tokenizer_from: Path | None) -> None:
@@ -164,15 +177,29 @@ def resolve_device(device: str) -> torch.device:
 def _read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
     """Yield every tensor of a folder's safetensors files, one at a time."""
     for shard in weight_files(folder):
-        try:
-            with safe_open(shard, framework="pt") as tensors:
-                for name in tensors.keys():  # noqa: SIM118  (safe_open is no mapping)
-                    yield name, tensors.get_tensor(name)
-        except SafetensorError as error:
-            raise ModelError(
-                f"{shard} cannot be read ({error}); the file is truncated or altered, "
-                "fetch it again."
-            ) from None
+        with _opened(shard) as tensors:
+            for name in tensors.keys():  # noqa: SIM118  (safe_open is no mapping)
+                yield name, tensors.get_tensor(name)
+
+
+def _read_shapes(folder: Path) -> Iterator[tuple[str, list[int]]]:
+    """Yield the shape of every tensor, from the headers of the files alone."""
+    for shard in weight_files(folder):
+        with _opened(shard) as tensors:
+            for name in tensors.keys():  # noqa: SIM118  (safe_open is no mapping)
+                yield name, list(tensors.get_slice(name).get_shape())
+
+
+@contextmanager
+def _opened(shard: Path) -> Generator[Any, None, None]:
+    """Open a safetensors file, or raise ModelError that names it."""
+    try:
+        with safe_open(shard, framework="pt") as tensors:
+            yield tensors
+    except SafetensorError as error:
+        raise ModelError(
+            f"{shard} cannot be read ({error}); the file is truncated or altered, fetch it again."
+        ) from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -27,8 +27,8 @@ from dtca_core.report.figures import (
 )
 from dtca_core.weights import WeightArtifact
 
-LineageRow = tuple[str, str, Number | None, str]
-"""Stage, reference of its artifact, seconds it took or None, and a note."""
+LineageRow = tuple[str, str, str]
+"""Input, reference of its artifact, and a note. No times: the same inputs give the same page."""
 
 _MISSING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
@@ -277,7 +277,6 @@ def _environment() -> Environment:
         "count": _count,
         "p_value": _p_value,
         "verdict": _verdict,
-        "duration": _duration,
     }
     cast(dict[str, Callable[..., str]], environment.filters).update(filters)
     return environment
@@ -322,14 +321,3 @@ def _verdict(comparison: PairedComparison) -> str:
         return "Chance alone could explain this difference."
     change = "better" if comparison.difference > 0 else "worse"
     return f"Training made the model {change}, beyond what chance explains."
-
-
-def _duration(seconds: Number | None) -> str:
-    if seconds is None or not isfinite(seconds):
-        return _MISSING
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -88,6 +88,7 @@ def _imports(name: str) -> tuple[str, ...]:
     return tuple(sorted(module for module in found if _is_module(module)))
 
 
+@cache
 def _meaning(name: str) -> str:
     """Return the source without comments and docstrings."""
     tree = ast.parse(ast.unparse(_tree(name)))

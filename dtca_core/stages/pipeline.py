@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dtca_core.config import ModelConfig, PipelineConfig, Settings
+from dtca_core.errors import DataError
+from dtca_core.models.chat import encode_prompt
+from dtca_core.models.loading import check_model, model_folder, resolve_device
 from dtca_core.stages.contribution import CONTRIBUTION
 from dtca_core.stages.evaluate import EVALUATE
 from dtca_core.stages.prepare import PREPARE
@@ -12,6 +16,21 @@ from dtca_core.stages.rollouts import ROLLOUTS
 from dtca_core.stages.spec import StageSpec
 from dtca_core.stages.train import TRAIN
 from dtca_core.stages.weights import WEIGHTS
+
+
+def check(config: PipelineConfig) -> None:
+    """Refuse, before any work, a model or files that no stage could use.
+
+    Raises:
+        ModelError: the model's folder is incomplete, or cannot be asked in words.
+        DataError: a file of problems is not there.
+    """
+    model = check_model(model_folder(config.model.source))
+    resolve_device(config.model.device)
+    encode_prompt(model.tokenizer, [{"role": "user", "content": "1 + 1?"}])
+    for path in (config.data.source, config.data.evaluation_source):
+        if path not in ("embedded", None) and not Path(path).is_file():
+            raise DataError(f"problem file {path} does not exist; correct the path in data.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 from dtca_core.config import Budget, Settings
 from dtca_core.data.problems import read_split
 from dtca_core.evaluation.comparison import PairedComparison, paired_test
-from dtca_core.report.page import ReportInputs, render_report
+from dtca_core.report.page import LineageRow, ReportInputs, render_report
 from dtca_core.stages.evaluate import SUMMARY_FILE, read_results
 from dtca_core.stages.prepare import PROBLEMS_FILE
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
@@ -88,14 +88,16 @@ def _examples(inputs: Any, budget: Budget, count: int = 6) -> list[dict[str, Any
     return (gained[: count - 2] + lost[:2] + rows)[:count]
 
 
-def _lineage(name: str, artifact: Artifact) -> tuple[str, str, float, str]:
-    seconds = artifact.manifest.seconds if artifact.manifest else 0.0
-    note = "" if artifact.manifest else "given by path"
-    return name, artifact.reference, seconds, note
+def _lineage(name: str, artifact: Artifact) -> LineageRow:
+    """Return an input with its counts; what it took is not told, for that differs between runs."""
+    if artifact.manifest is None:
+        return name, artifact.reference, "given by path"
+    counts = [f"{count:.4g} {what}" for what, count in artifact.manifest.counts.items()]
+    return name, artifact.reference, ", ".join(counts).replace("_", " ")
 
 
 def _config(artifact: Artifact) -> dict[str, Any]:
-    return artifact.manifest.execution if artifact.manifest else {}
+    return artifact.manifest.config if artifact.manifest else {}
 
 
 REPORT = StageSpec(

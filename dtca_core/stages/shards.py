@@ -27,7 +27,7 @@ def build_shards(
         count: number of items.
         size: items per shard.
         build: returns the rows of items `first` to `end`.
-        on_done: called with the number of items done so far, also for shards found.
+        on_done: called with the number of items done so far, before each shard and at the end.
     """
     ranges = [(first, min(first + size, count)) for first in range(0, count, size)]
     paths = {_name(stem, *span): span for span in ranges}
@@ -36,8 +36,9 @@ def build_shards(
             path.unlink()
     for name, (first, end) in paths.items():
         if not (folder / name).exists():
+            on_done(first)
             write_table(folder / name, build(first, end))
-        on_done(end)
+    on_done(count)
 
 
 def shard_paths(folder: Path, stem: str) -> list[Path]:

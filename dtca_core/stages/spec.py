@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dtca_core.config import ModelConfig, Settings
 from dtca_core.store import Artifact
 
 
+@runtime_checkable
 class Listener(Protocol):
     """Whoever watches a stage."""
 

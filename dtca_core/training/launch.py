@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +14,8 @@ from dtca_core.training.process import PARENT
 
 _TAIL = 15
 """Lines of the child's own output to show when it fails."""
+_GRACE = 20.0
+"""Seconds that a child has to end when it is told to."""
 
 
 def run_training(job: TrainJob, on_event: Callable[[dict[str, Any]], None]) -> None:
@@ -78,7 +80,7 @@ def _environment() -> dict[str, str]:
 
 
 def _listen(
-    stream: IO[str], log: IO[str], on_event: Callable[[dict[str, Any]], None]
+    stream: Iterable[str], log: IO[str], on_event: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any] | None:
     """Pass on events until the child closes its output; return the one that says it gave up."""
     refusal: dict[str, Any] | None = None
@@ -106,7 +108,7 @@ def _end(child: subprocess.Popen[str]) -> None:
     if child.poll() is None:
         child.terminate()
         try:
-            child.wait(timeout=20)
+            child.wait(timeout=_GRACE)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()

@@ -95,7 +95,7 @@ class Trainer:
         sampled = time.perf_counter()
         weight = self.category_weight(rollouts)
         lesson = prepare_lesson(self.policy, self.predictor, rollouts, weight, self.config)
-        values = _rollout_metrics(rollouts, self.config.samples_per_prompt)
+        values: dict[str, int | float] = _rollout_metrics(rollouts, self.config.samples_per_prompt)
         for group in self.optimizer.param_groups:
             group["lr"] = _learning_rate(self.update, self.config)
         if lesson is not None:
@@ -223,7 +223,7 @@ def _learning_rate(update: int, config: TrainConfig) -> float:
     return config.learning_rate * warm
 
 
-def _rollout_metrics(rollouts: RolloutBatch, group_size: int) -> dict[str, float]:
+def _rollout_metrics(rollouts: RolloutBatch, group_size: int) -> dict[str, int | float]:
     reward = torch.tensor(rollouts.rewards)
     groups = reward.view(-1, group_size)
     length = rollouts.trajectories.num_response_tokens.float()

@@ -21,11 +21,11 @@ class MetricsWriter:
         folder = job.output / "logs" / "tensorboard"
         self._board = SummaryWriter(str(folder), purge_step=resumed_at + 1)
 
-    def write(self, update: int, values: Mapping[str, float]) -> None:
+    def write(self, update: int, values: Mapping[str, int | float]) -> None:
         """Append what is the same in every run of this config."""
         self._append(self._metrics, update, values)
 
-    def write_timings(self, update: int, values: Mapping[str, float]) -> None:
+    def write_timings(self, update: int, values: Mapping[str, int | float]) -> None:
         """Append what differs from run to run."""
         self._append(self._timings, update, values)
 
@@ -33,7 +33,7 @@ class MetricsWriter:
         """Flush everything."""
         self._board.close()
 
-    def _append(self, path: Path, update: int, values: Mapping[str, float]) -> None:
+    def _append(self, path: Path, update: int, values: Mapping[str, int | float]) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"update": update, **values}) + "\n")
         for name, value in values.items():

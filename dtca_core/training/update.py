@@ -34,7 +34,7 @@ class Lesson:
 
     states: DenoisingStates
     signals: Signals
-    metrics: dict[str, float]
+    metrics: dict[str, int | float]
 
 
 def prepare_lesson(
@@ -81,7 +81,7 @@ def _metrics(
     measured: dict[str, Float[Tensor, "K L"]],
     selected: Bool[Tensor, "B T"],
     scope: str,
-) -> dict[str, float]:
+) -> dict[str, int | float]:
     rise, fall = signals.rise, signals.fall
     if scope == "batch":
         rise, fall = rise.sum().expand_as(rise), fall.sum().expand_as(fall)

@@ -280,6 +280,13 @@ def test_an_empty_file_is_the_defaults(yaml_file):
         assert load_config(yaml_file(text)) == PipelineConfig()
 
 
+def test_without_a_file_it_is_the_embedded_pipeline():
+    assert load_config(None) == PipelineConfig()
+    assert load_config(None, {"train.updates": 3}).train.updates == 3
+    with pytest.raises(ConfigError, match=r"^the settings cannot be used:\n  train\.updates = 0: "):
+        load_config(None, {"train.updates": 0})
+
+
 def test_a_file_sets_what_it_names_and_an_override_comes_on_top(yaml_file):
     path = yaml_file("train:\n  updates: 3\n  seed: 4\n")
     config = load_config(path, {"train.seed": 5, "train.sampler.temperature": 0.5, "data.seed": 6})

@@ -256,7 +256,7 @@ def test_auto_takes_a_gpu_where_there_is_one():
 
 
 def test_a_type_that_no_model_has_is_named(golden_folder):
-    with pytest.raises(ModelError, match="^dtype='float16' is not .*; use float32 or bfloat16"):
+    with pytest.raises(ModelError, match=r"^dtype='float16' is not .*; use float32 or bfloat16"):
         load_predictor(golden_folder, dtype="float16")
 
 

@@ -1,4 +1,4 @@
-"""Tests of pretraining: the loss by hand, the noise, the tokenizer, and a model made in a moment."""
+"""Tests of pretraining: the loss by hand, the noise, the tokenizer, and a model in a moment."""
 
 import math
 

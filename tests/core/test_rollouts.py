@@ -116,7 +116,7 @@ def test_progress_adds_up_to_all_positions(rolled):
 
 
 def test_a_model_without_a_chat_template_is_refused(golden_predictor, problems):
-    with pytest.raises(ModelError, match="^the model folder has no tokenizer with a chat template"):
+    with pytest.raises(ModelError, match=r"^the model folder has no tokenizer with "):
         roll_out(
             golden_predictor,
             problems,
@@ -174,5 +174,5 @@ def test_rows_of_different_shapes_are_refused(rolled, rollouts, tiny_predictor):
 def test_a_row_that_contradicts_itself_is_refused(rollouts, tiny_predictor):
     rows = rollout_rows(rollouts, tiny_predictor.tokenizer)
     rows[1]["num_steps"] -= 1
-    with pytest.raises(TrajectoryError, match="^response 1 commits token "):
+    with pytest.raises(TrajectoryError, match=r"^response 1 commits token "):
         trajectories_of(rows)

@@ -1,0 +1,130 @@
+"""A pipeline so small that a test can run it whole, and what tests listen to it with."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+
+from dtca_core.config import (
+    Budget,
+    ContributionConfig,
+    DataConfig,
+    EvaluateConfig,
+    ModelConfig,
+    PipelineConfig,
+    RolloutsConfig,
+    SamplerConfig,
+    TrainConfig,
+    WeightsConfig,
+)
+from dtca_core.data.problems import PROBLEM_SCHEMA, Problem, problem_id
+from dtca_core.data.word_problems import word_problems
+from dtca_core.rollouts import roll_out
+from dtca_core.stages.pipeline import steps
+from dtca_core.stages.run import model_input, run_stage
+from dtca_core.store import table_from_rows, write_table
+
+SAMPLER = SamplerConfig(gen_length=16, block_length=8, steps=8, temperature=1.0)
+
+
+class Heard:
+    """A listener that keeps what it is told."""
+
+    def __init__(self):
+        self.progressed, self.waited = [], []
+
+    def progress(self, done, total, unit, note=""):
+        self.progressed.append((done, total, unit, note))
+
+    def waiting(self, reference):
+        self.waited.append(reference)
+
+
+def small_pipeline(model_folder):
+    """Settings of a pipeline whose stages take a moment each; several shards, one update."""
+    return PipelineConfig(
+        data=DataConfig(num_train=12, num_validation=4, num_test=5),
+        model=ModelConfig(source=str(model_folder), device="cpu"),
+        rollouts=RolloutsConfig(num_prompts=6, num_samples=2, sampler=SAMPLER, shard_size=2),
+        contribution=ContributionConfig(shard_size=4),
+        weights=WeightsConfig(min_count=2),
+        train=TrainConfig(
+            updates=1,
+            prompts_per_update=2,
+            samples_per_prompt=2,
+            sampler=SAMPLER,
+            validation_problems=2,
+            regression_margin=1.0,
+            # The tiny model earns no reward here; weight decay is what training changes it by.
+            kl_coefficient=0.1,
+            weight_decay=0.1,
+        ),
+        evaluate=EvaluateConfig(
+            sampler=SAMPLER,
+            budgets=(Budget(gen_length=16, steps=4), Budget(gen_length=16, steps=8)),
+            shard_size=2,
+        ),
+    )
+
+
+def run_step(store, step, found, listener=None, refresh=False):
+    """Run one step with the artifacts of the steps before it."""
+    checkpoint = found[step.trained_by].artifact if step.trained_by else None
+    return run_stage(
+        store,
+        step.spec,
+        step.config,
+        inputs={name: found[source].artifact for name, source in step.inputs.items()},
+        model=None if step.model is None else model_input(step.model, checkpoint),
+        listener=listener or Heard(),
+        refresh=refresh,
+    )
+
+
+def run_pipeline(store, config, until=None):
+    """Run the steps in order, up to and including the one named, and return their results."""
+    found = {}
+    for step in steps(config):
+        found[step.name] = run_step(store, step, found)
+        if step.name == until:
+            break
+    return found
+
+
+def some_problems(split, count):
+    """The first generated problems of a split."""
+    return [
+        Problem(
+            problem_id=problem_id(made.question),
+            question=made.question,
+            answer=str(made.answer),
+            kind=made.kind,
+        )
+        for made in islice(word_problems(split, 0), count)
+    ]
+
+
+def sampled(predictor, problems, num_samples=8, seed=0):
+    """Responses of a model to some problems."""
+    return roll_out(
+        predictor,
+        problems,
+        SAMPLER,
+        num_samples=num_samples,
+        protocol="plain",
+        seed=seed,
+        purpose="test",
+        batch_size=64,
+    )
+
+
+def write_solvable_problems(predictor, path):
+    """Write problems whose reference is the number that the model says most often."""
+    splits = {"train": some_problems("train", 8), "validation": some_problems("validation", 3)}
+    said = [score.extracted for score in sampled(predictor, splits["train"]).scores]
+    answer = Counter(answer for answer in said if answer is not None).most_common(1)[0][0]
+    rows = [
+        {**vars(replace(problem, answer=answer)), "split": split}
+        for split, problems in splits.items()
+        for problem in problems
+    ]
+    write_table(path, table_from_rows(rows, PROBLEM_SCHEMA))
