@@ -204,7 +204,7 @@ class ContributionConfig(Settings):
         description="Where confidence is summed: the response or the token's block.",
     )
     batch_size: int = execution(128, gt=0, description="Denoising states evaluated together.")
-    shard_size: int = execution(64, gt=0, description="Responses per durable shard.")
+    shard_size: int = execution(32, gt=0, description="Responses per durable shard.")
 
 
 class WeightsConfig(Settings):
@@ -328,7 +328,7 @@ class EvaluateConfig(Settings):
     )
     seed: int = Field(default=0, ge=0, description="Seed of the samples, if not greedy.")
     batch_size: int = execution(64, gt=0, description="Responses denoised together.")
-    shard_size: int = execution(256, gt=0, description="Problems per durable shard.")
+    shard_size: int = execution(128, gt=0, description="Problems per durable shard.")
 
     def sampler_at(self, budget: Budget) -> SamplerConfig:
         """Return the sampler of one budget; refuses lengths that its blocks do not fit."""

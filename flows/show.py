@@ -110,5 +110,6 @@ def run_pretraining(output: Path, steps: int | None, console: Console) -> None:
     """Run the flow that makes the embedded model."""
     from flows.pretrain import pretrain_embedded
 
+    show_lines(console)
     config = PretrainConfig() if steps is None else PretrainConfig(steps=steps)
-    console.print(pretrain_embedded(config, str(output)))
+    pretrain_embedded(config, str(output))

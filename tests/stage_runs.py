@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 
 from dtca_core.config import (
     Budget,
@@ -16,8 +15,8 @@ from dtca_core.config import (
     TrainConfig,
     WeightsConfig,
 )
-from dtca_core.data.problems import PROBLEM_SCHEMA, Problem, problem_id
-from dtca_core.data.word_problems import word_problems
+from dtca_core.data.problems import PROBLEM_SCHEMA
+from dtca_core.data.word_problems import generated_problems
 from dtca_core.rollouts import roll_out
 from dtca_core.stages.pipeline import steps
 from dtca_core.stages.run import model_input, run_stage
@@ -90,38 +89,22 @@ def run_pipeline(store, config, until=None):
     return found
 
 
-def some_problems(split, count):
-    """The first generated problems of a split."""
-    return [
-        Problem(
-            problem_id=problem_id(made.question),
-            question=made.question,
-            answer=str(made.answer),
-            kind=made.kind,
-        )
-        for made in islice(word_problems(split, 0), count)
-    ]
-
-
-def sampled(predictor, problems, num_samples=8, seed=0):
-    """Responses of a model to some problems."""
-    return roll_out(
+def write_solvable_problems(predictor, path):
+    """Write problems whose reference is the number that the model says most often."""
+    sizes = {"train": 8, "validation": 3}
+    splits = {split: generated_problems(split, size, 0) for split, size in sizes.items()}
+    rollouts = roll_out(
         predictor,
-        problems,
+        splits["train"],
         SAMPLER,
-        num_samples=num_samples,
+        num_samples=8,
         protocol="plain",
-        seed=seed,
+        seed=0,
         purpose="test",
         batch_size=64,
     )
-
-
-def write_solvable_problems(predictor, path):
-    """Write problems whose reference is the number that the model says most often."""
-    splits = {"train": some_problems("train", 8), "validation": some_problems("validation", 3)}
-    said = [score.extracted for score in sampled(predictor, splits["train"]).scores]
-    answer = Counter(answer for answer in said if answer is not None).most_common(1)[0][0]
+    said = [score.extracted for score in rollouts.scores if score.extracted is not None]
+    ((answer, _),) = Counter(said).most_common(1)
     rows = [
         {**vars(replace(problem, answer=answer)), "split": split}
         for split, problems in splits.items()

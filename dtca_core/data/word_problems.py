@@ -7,10 +7,14 @@ an ability that is not yet its habit, and that reinforcement learning can bring 
 """
 
 import hashlib
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from dtca_core.data.problems import Problem, problem_id
+from dtca_core.errors import DataError
 
 Split = Literal["train", "validation", "test"]
 
@@ -175,6 +179,26 @@ def word_problems(split: Split, seed: int) -> Iterator[WordProblem]:
         problem = rng.choice(list(_KINDS.values()))(_scene(rng), rng)
         if split_of(problem.question) == split:
             yield problem
+
+
+def generated_problems(split: Split, size: int, seed: int) -> list[Problem]:
+    """Return the first distinct problems of a split of the generator."""
+    found: dict[str, Problem] = {}
+    # A small split may run dry of new problems; give up when ten in a row of its size are old.
+    for generated in itertools.islice(word_problems(split, seed), 10 * size + 1000):
+        problem = Problem(
+            problem_id=problem_id(generated.question),
+            question=generated.question,
+            answer=str(generated.answer),
+            kind=generated.kind,
+        )
+        found.setdefault(problem.problem_id, problem)
+        if len(found) == size:
+            return list(found.values())
+    raise DataError(
+        f"the generator has {len(found)} distinct {split} problems, {size} were asked for; "
+        f"lower data.num_{split}."
+    )
 
 
 def split_of(question: str) -> Split:

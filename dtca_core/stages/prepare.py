@@ -1,6 +1,5 @@
 """Prepare: the problems to train, validate and evaluate on, with nothing in two of these."""
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +12,9 @@ from dtca_core.data.problems import (
     Problem,
     deduplicate,
     drop_unanswered,
-    problem_id,
     read_problems,
 )
-from dtca_core.data.word_problems import Split, word_problems
+from dtca_core.data.word_problems import Split, generated_problems
 from dtca_core.errors import DataError
 from dtca_core.randomness import stream
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
@@ -70,27 +68,7 @@ def _generated(config: DataConfig) -> Splits:
         "validation": config.num_validation,
         "test": config.num_test,
     }
-    return {split: _distinct(split, size, config.seed) for split, size in sizes.items()}
-
-
-def _distinct(split: Split, size: int, seed: int) -> list[Problem]:
-    """Return the first distinct problems of a generated split."""
-    found: dict[str, Problem] = {}
-    # A small split may run dry of new problems; give up when ten in a row of its size are old.
-    for generated in itertools.islice(word_problems(split, seed), 10 * size + 1000):
-        problem = Problem(
-            problem_id=problem_id(generated.question),
-            question=generated.question,
-            answer=str(generated.answer),
-            kind=generated.kind,
-        )
-        found.setdefault(problem.problem_id, problem)
-        if len(found) == size:
-            return list(found.values())
-    raise DataError(
-        f"the generator has {len(found)} distinct {split} problems, {size} were asked for; "
-        f"lower data.num_{split}."
-    )
+    return {split: generated_problems(split, size, config.seed) for split, size in sizes.items()}
 
 
 def _from_files(config: DataConfig, counts: Counts) -> Splits:

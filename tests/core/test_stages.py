@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -151,6 +152,15 @@ def test_a_manifest_says_where_its_artifact_comes_from(finished_pipeline):
     assert found["rollouts"].artifact.manifest.counts["rollouts"] == 12
     assert found["evaluate"].artifact.manifest.inputs["model"].kind == "checkpoint"
     assert found["evaluate-base"].artifact.manifest.inputs["model"].kind == "model"
+
+
+def test_without_git_a_manifest_names_no_commit(finished_pipeline, tmp_path, monkeypatch):
+    _, config, found = finished_pipeline
+    monkeypatch.setenv("PATH", str(tmp_path))
+    step = {step.name: step for step in steps(config)}["prepare"]
+    built = run_step(Store(tmp_path), step, found).artifact
+    assert built.manifest.git_commit is None
+    assert built.content == found["prepare"].artifact.content
 
 
 def test_every_stage_is_known_by_its_name_and_kinds_differ():
@@ -503,9 +513,9 @@ def test_a_problem_file_that_does_not_exist_is_named_with_its_setting(tmp_path):
 
 
 def test_a_generator_that_runs_dry_is_named_with_its_setting(tmp_path, monkeypatch):
-    from dtca_core.stages import prepare as module
+    from dtca_core.data import word_problems as module
 
-    few = list(module.itertools.islice(module.word_problems("train", 0), 3))
+    few = list(islice(module.word_problems("train", 0), 3))
     monkeypatch.setattr(module, "word_problems", lambda _split, _seed: iter(few * 9))
     with pytest.raises(DataError, match=r"has 3 distinct train problems, 4 were asked for"):
         run_stage(Store(tmp_path), PREPARE, DataConfig(num_train=4), inputs={}, listener=Heard())

@@ -226,6 +226,43 @@ def test_a_process_whose_parent_ended_before_it_could_ask_ends_itself():
     assert outcome(gone.pid) == (-signal.SIGKILL, "")
 
 
+# --------------------------------------------------------------------------- the program itself
+
+
+def program(job, tmp_path, monkeypatch, capsys):
+    """Run what is launched in this process; return its exit status and its events."""
+    from dtca_core.training import __main__ as module
+
+    file = tmp_path / "job.json"
+    file.write_text(job.model_dump_json())
+    monkeypatch.setattr(sys, "argv", ["dtca_core.training", "--config", str(file)])
+    # This process is not to die with the one that started pytest.
+    monkeypatch.setattr(module, "die_with_parent", lambda: None)
+    status = module.main()
+    lines = capsys.readouterr().out.splitlines()
+    return status, [json.loads(line) for line in lines if line.startswith('{"event"')]
+
+
+def test_the_program_says_one_line_for_each_event(job, tmp_path, monkeypatch, capsys):
+    status, events = program(job, tmp_path, monkeypatch, capsys)
+    assert status == 0
+    assert [event["event"] for event in events] == ["validation", "update", "update", "validation"]
+
+
+def test_the_program_says_whether_it_was_refused_or_failed(job, tmp_path, monkeypatch, capsys):
+    status, events = program(
+        job.model_copy(update={"weights": tmp_path / "none.json"}), tmp_path, monkeypatch, capsys
+    )
+    assert status == 2
+    assert [(event["event"], event["refused"]) for event in events] == [("failed", True)]
+    broken = job.state_folder / "update-00000001"
+    broken.mkdir(parents=True)
+    status, events = program(job, tmp_path, monkeypatch, capsys)
+    assert status == 1
+    assert [(event["event"], event["refused"]) for event in events] == [("failed", False)]
+    assert "cannot be resumed" in events[0]["message"]
+
+
 # ------------------------------------------------------------------------------- what is launched
 
 
