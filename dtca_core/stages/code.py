@@ -83,8 +83,11 @@ def _imports(name: str) -> tuple[str, ...]:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            members = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.update(members)
+            # What takes only modules out of a package does not run what the package is for.
+            if not all(_is_module(member) for member in members):
+                found.add(node.module)
     return tuple(sorted(module for module in found if _is_module(module)))
 
 

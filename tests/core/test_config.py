@@ -88,7 +88,7 @@ def settings_classes(kind=Settings):
 
 
 def test_every_number_and_choice_is_described():
-    ours = [kind for kind in settings_classes() if kind.__module__.startswith("dtca_core")]
+    ours = [kind for kind in settings_classes() if kind.__module__ == "dtca_core.config"]
     assert PipelineConfig in ours
     for kind in ours:
         for name, field in kind.model_fields.items():
@@ -267,6 +267,19 @@ def test_a_file_of_problems_needs_its_evaluation(values):
     assert "train.jsonl" in message or "test.jsonl" in message
     both = DataConfig(source="train.jsonl", evaluation_source="test.jsonl")
     assert both.evaluation_source == "test.jsonl"
+
+
+@pytest.mark.parametrize("name", ["rollouts.num_prompts", "train.prompts_per_update"])
+def test_more_problems_than_there_are_cannot_be_asked_for(name):
+    section, field = name.split(".")
+    message = explained(PipelineConfig, data={"num_train": 4}, **{section: {field: 5}})
+    assert "data.num_train=4; lower the one or raise the other." in message
+    few = {"rollouts": {"num_prompts": 4}, "train": {"prompts_per_update": 4}}
+    assert PipelineConfig.model_validate({"data": {"num_train": 4}, **few}).data.num_train == 4
+    few[section][field] = 5
+    assert explained(PipelineConfig, data={"num_train": 4}, **few) == (
+        f"  the settings: {name}=5 is more than data.num_train=4; lower the one or raise the other."
+    )
 
 
 def test_every_wrong_value_is_told_at_once():

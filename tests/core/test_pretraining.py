@@ -7,11 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtca_core.config import Budget, EvaluateConfig, SamplerConfig
+from dtca_core.data.word_problems import generated_problems
 from dtca_core.errors import ConfigError
 from dtca_core.models import load_predictor
 from dtca_core.models.chat import encode_prompt
 from dtca_core.models.loading import load_tokenizer
-from dtca_core.pretraining import pretrain
+from dtca_core.pretraining import evaluate_model, pretrain
 from dtca_core.pretraining.loss import masked_at, masked_diffusion_loss, noise_levels
 from dtca_core.pretraining.vocabulary import SPECIAL_TOKENS
 
@@ -165,3 +167,25 @@ def test_responses_that_cannot_fit_are_told_instead_of_waited_for(tmp_path, tiny
     config = tiny_pretraining.model_copy(update={"gen_length": 4})
     with pytest.raises(ConfigError, match="200 responses in a row are longer than gen_length=4"):
         pretrain(config, tmp_path, lambda _step, _loss: None)
+
+
+# ------------------------------------------------------------------------------ evaluation
+
+
+def test_a_model_is_evaluated_at_each_budget_and_by_kind(tiny_predictor):
+    config = EvaluateConfig(
+        sampler=SamplerConfig(gen_length=8, block_length=8, steps=4),
+        budgets=(Budget(gen_length=8, steps=2), Budget(gen_length=16, steps=4)),
+    )
+    problems = generated_problems("test", 12, seed=0)
+    results = evaluate_model(tiny_predictor, problems, config)
+    assert [(r["gen_length"], r["steps"]) for r in results] == [(8, 2), (16, 4)]
+    for result in results:
+        assert result["total"] == 12
+        assert result["accuracy"] == result["correct"] / 12
+        low, high = result["interval"]
+        assert 0 <= low <= result["accuracy"] <= high <= 1
+        assert list(result["by_kind"]) == sorted({problem.kind for problem in problems})
+        counts = {kind: sum(p.kind == kind for p in problems) for kind in result["by_kind"]}
+        right = sum(share * counts[kind] for kind, share in result["by_kind"].items())
+        assert right == pytest.approx(result["correct"])

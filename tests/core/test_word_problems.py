@@ -8,7 +8,15 @@ from collections import Counter
 import pytest
 
 from dtca_core.config import PretrainConfig
-from dtca_core.data.word_problems import HASTE, corpus, split_of, word_problems
+from dtca_core.data.problems import problem_id
+from dtca_core.data.word_problems import (
+    HASTE,
+    corpus,
+    generated_problems,
+    split_of,
+    word_problems,
+)
+from dtca_core.errors import DataError
 from dtca_core.evaluation import score_answers
 from dtca_core.models.loading import load_tokenizer
 from dtca_core.pretraining.vocabulary import train_tokenizer
@@ -60,7 +68,7 @@ def test_the_working_uses_the_numbers_of_the_question(problems):
 
 def test_answers_are_small_positive_numbers(problems):
     assert all(1 <= problem.answer <= 99 for problem in problems)
-    assert len({problem.answer for problem in problems}) > 60
+    assert len({problem.answer for problem in problems}) > 30
     assert all(1 <= problem.slip <= 99 for problem in problems)
 
 
@@ -123,6 +131,29 @@ def test_problems_and_corpus_depend_on_the_seed_only():
     assert first(50, seed=1) != first(50, seed=2)
     one, again, other = (list(itertools.islice(corpus(s), 50)) for s in (1, 1, 2))
     assert one == again != other
+
+
+def test_problems_of_a_split_are_distinct_and_in_the_order_of_the_generator():
+    found = generated_problems("test", 300, seed=0)
+    assert len({problem.problem_id for problem in found}) == 300
+    assert all(problem.problem_id == problem_id(problem.question) for problem in found)
+    in_order = {p.question: p for p in first(400, "test")}
+    assert [p.question for p in found] == list(in_order)[:300]
+    assert [(p.answer, p.kind) for p in found] == [
+        (str(p.answer), p.kind) for p in list(in_order.values())[:300]
+    ]
+    assert generated_problems("test", 100, seed=0) == found[:100]
+
+
+def test_more_problems_than_the_generator_has_are_refused(monkeypatch):
+    few = first(2, "validation") * 2000
+    monkeypatch.setattr("dtca_core.data.word_problems.word_problems", lambda _split, _seed: few)
+    with pytest.raises(DataError) as refusal:
+        generated_problems("validation", 3, seed=0)
+    assert str(refusal.value) == (
+        "the generator has 2 distinct validation problems, 3 were asked for; "
+        "lower data.num_validation."
+    )
 
 
 # --------------------------------------------------------------------------------- corpus
