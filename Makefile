@@ -1,5 +1,6 @@
 # The two commands: `make run` and `make test`. Each sets up .venv first.
-# TORCH picks the build of torch: `make run TORCH="torch==2.13.0+cu130 --index-url ..."` on a GPU.
+# TORCH picks the build of torch; for a GPU: `make run TORCH="torch==2.13.0 --extra-index-url URL"`
+# with the index of PyTorch for your CUDA.
 
 PYTHON ?= python3.11
 TORCH ?= torch==2.13.0

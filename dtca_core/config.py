@@ -272,7 +272,7 @@ class TrainConfig(Settings):
     samples_per_prompt: int = Field(default=8, gt=1, description="Responses per problem: a group.")
     protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
     sampler: SamplerConfig = _embedded_sampler(steps=20, temperature=1.0)
-    learning_rate: float = Field(default=1e-4, gt=0.0, description="AdamW's learning rate.")
+    learning_rate: float = Field(default=2e-4, gt=0.0, description="AdamW's learning rate.")
     warmup_updates: int = Field(default=0, ge=0, description="Updates of linear warm-up.")
     betas: tuple[Fraction, Fraction] = Field(default=(0.9, 0.999), description="AdamW's betas.")
     weight_decay: float = Field(default=0.0, ge=0.0, description="AdamW's weight decay.")

@@ -1,6 +1,6 @@
 """The tables that a person reads at the end of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,26 +35,28 @@ def accuracy_table(
     before: Mapping[str, Any], after: Mapping[str, Any], comparisons: list[PairedComparison]
 ) -> Table:
     """Return accuracy before and after training at each budget, with 95 % intervals."""
-    title = f"Accuracy on {after['num_problems']} problems, protocol {after['protocol']}, 95 %"
-    table = Table(title=title, title_justify="left")
-    for name in ("tokens", "steps", "before", "after", "difference", "p"):
-        table.add_column(name, justify="right")
+    title = f"Accuracy in % on {after['num_problems']} problems, protocol {after['protocol']}"
+    table = Table(title=title, title_justify="left", caption="ranges: 95 % intervals")
+    for name in ("tokens", "steps", "before", "", "after", "", "change", "", "p"):
+        table.add_column(name, justify="right", no_wrap=True)
     for old, new, pair in zip(before["budgets"], after["budgets"], comparisons, strict=True):
-        low, high = pair.interval
         table.add_row(
             str(new["gen_length"]),
             str(new["steps"]),
-            _accuracy(old),
-            _accuracy(new),
-            f"{100 * pair.difference:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
-            f"{pair.p_value:.2g}",
+            f"{100 * old['accuracy']:.1f}",
+            _range(old["interval"]),
+            f"{100 * new['accuracy']:.1f}",
+            _range(new["interval"]),
+            f"{100 * pair.difference:+.1f}",
+            _range(pair.interval),
+            f"{pair.p_value:.1g}",
         )
     return table
 
 
-def _accuracy(summary: Mapping[str, Any]) -> str:
-    low, high = summary["interval"]
-    return f"{100 * summary['accuracy']:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+def _range(interval: Sequence[float]) -> str:
+    low, high = interval
+    return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def size_of(path: Path) -> str:

@@ -166,8 +166,8 @@ def resolve_device(device: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError):
+        torch.zeros(1, device=chosen).item()
+    except (RuntimeError, AssertionError, NotImplementedError):
         raise ModelError(
             f"device={device!r} is not to be had here; use 'auto' or 'cpu', or run where it is."
         ) from None

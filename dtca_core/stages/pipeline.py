@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dtca_core.config import ModelConfig, PipelineConfig, Settings
-from dtca_core.errors import DataError
 from dtca_core.models.chat import encode_prompt
 from dtca_core.models.loading import check_model, model_folder, resolve_device
 from dtca_core.stages.contribution import CONTRIBUTION
 from dtca_core.stages.evaluate import EVALUATE
 from dtca_core.stages.prepare import PREPARE
+from dtca_core.stages.prepare import files as problem_files
 from dtca_core.stages.report import REPORT, ReportConfig
 from dtca_core.stages.rollouts import ROLLOUTS
 from dtca_core.stages.spec import StageSpec
@@ -28,9 +27,7 @@ def check(config: PipelineConfig) -> None:
     model = check_model(model_folder(config.model.source))
     resolve_device(config.model.device)
     encode_prompt(model.tokenizer, [{"role": "user", "content": "1 + 1?"}])
-    for path in (config.data.source, config.data.evaluation_source):
-        if path not in ("embedded", None) and not Path(path).is_file():
-            raise DataError(f"problem file {path} does not exist; correct the path in data.")
+    problem_files(config.data)
 
 
 @dataclass(frozen=True, kw_only=True)

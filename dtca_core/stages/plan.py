@@ -90,8 +90,9 @@ def _differences(
     if manifest.version != step.spec.version:
         lines.append(f"the stage's version went from {manifest.version} to {step.spec.version}")
     before, now = _flat(manifest.config), _flat(settings)
+    section = "data" if step.spec.name == "prepare" else step.spec.name
     return lines + [
-        f"{step.spec.name}.{name} went from {before.get(name)} to {now.get(name)}"
+        f"{section}.{name} went from {before.get(name)} to {now.get(name)}"
         for name in before | now
         if before.get(name) != now.get(name)
     ]

@@ -17,7 +17,7 @@ from torch import Tensor
 from dtca_core.categories import load_tagger, token_categories
 from dtca_core.config import TrainConfig
 from dtca_core.data.problems import Problem, read_split
-from dtca_core.errors import ArtifactError, DataError, TrainingError
+from dtca_core.errors import ArtifactError, ConfigError, DataError, TrainingError
 from dtca_core.models import MaskPredictor, load_predictor, save_predictor
 from dtca_core.models.loading import model_folder
 from dtca_core.randomness import stream
@@ -41,6 +41,11 @@ class Trainer:
         self.held_out = _problems(job, "validation", 1)[: job.config.validation_problems]
         self.category_weight = _CategoryWeight(job)
         self.accelerator = Accelerator(cpu=job.model.device == "cpu")
+        if self.accelerator.num_processes > 1:
+            raise ConfigError(
+                f"train.accelerate_config starts {self.accelerator.num_processes} processes; "
+                "training runs in one so far. Set num_processes to 1."
+            )
         device, dtype = str(self.accelerator.device), job.model.dtype
         predictor = load_predictor(job.model.source, device=device, dtype=dtype)
         self.reference = None

@@ -22,6 +22,8 @@ from dtca_core.config import (
 )
 from dtca_core.errors import ConfigError, RequestError
 
+CONFIGS = Path(__file__).parents[2] / "configs"
+
 EXECUTION = {
     "model.device",
     "rollouts.batch_size",
@@ -371,3 +373,12 @@ def test_settings_need_no_torch():
     code = "import sys; import dtca_core.config; sys.exit('torch' in sys.modules)"
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_the_embedded_config_file_writes_out_the_defaults():
+    assert load_config(CONFIGS / "embedded.yaml") == PipelineConfig()
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.name)
+def test_every_config_file_can_be_used(path):
+    load_config(path)
