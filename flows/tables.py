@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from dtca_core.evaluation.comparison import PairedComparison
@@ -12,7 +13,9 @@ from dtca_core.weights import WeightArtifact
 
 def weights_table(weights: WeightArtifact) -> Table:
     """Return category weights, heaviest first, with what they were estimated from."""
-    table = Table(title=f"Category weights ({weights.tagger} tagger)", title_justify="left")
+    table = Table(
+        title=f"Category weights ({weights.tagger} tagger)", title_justify="left", box=SIMPLE_HEAD
+    )
     for name in ("category", "weight", "mean delta-P", "s.e.", "tokens"):
         table.add_column(name, justify="left" if name == "category" else "right")
     ranked = sorted(weights.categories.items(), key=lambda item: (-item[1].weight, item[0]))
@@ -35,20 +38,24 @@ def accuracy_table(
     before: Mapping[str, Any], after: Mapping[str, Any], comparisons: list[PairedComparison]
 ) -> Table:
     """Return accuracy before and after training at each budget, with 95 % intervals."""
-    title = f"Accuracy in % on {after['num_problems']} problems, protocol {after['protocol']}"
-    table = Table(title=title, title_justify="left", caption="ranges: 95 % intervals")
-    for name in ("tokens", "steps", "before", "", "after", "", "change", "", "p"):
+    table = Table(
+        title=f"Accuracy in % on {after['num_problems']} problems, protocol {after['protocol']}",
+        title_justify="left",
+        caption="budget: tokens/steps; ranges: 95 % intervals",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("budget", "before", "range", "after", "range", "change", "range", "p"):
         table.add_column(name, justify="right", no_wrap=True)
     for old, new, pair in zip(before["budgets"], after["budgets"], comparisons, strict=True):
         table.add_row(
-            str(new["gen_length"]),
-            str(new["steps"]),
+            f"{new['gen_length']}/{new['steps']}",
             f"{100 * old['accuracy']:.1f}",
             _range(old["interval"]),
             f"{100 * new['accuracy']:.1f}",
             _range(new["interval"]),
             f"{100 * pair.difference:+.1f}",
-            _range(pair.interval),
+            " ".join(f"{100 * bound:+.1f}" for bound in pair.interval),
             f"{pair.p_value:.1g}",
         )
     return table
@@ -56,7 +63,7 @@ def accuracy_table(
 
 def _range(interval: Sequence[float]) -> str:
     low, high = interval
-    return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{100 * low:.1f}-{100 * high:.1f}"
 
 
 def size_of(path: Path) -> str:
