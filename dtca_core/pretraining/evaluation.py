@@ -5,9 +5,9 @@ from typing import Any
 
 from dtca_core.config import Budget, EvaluateConfig
 from dtca_core.data.problems import Problem
+from dtca_core.evaluation.answers import answers_at
 from dtca_core.evaluation.comparison import wilson_interval
 from dtca_core.models import MaskPredictor
-from dtca_core.rollouts import roll_out
 
 
 def evaluate_model(
@@ -20,16 +20,7 @@ def evaluate_model(
 def _evaluate_at(
     predictor: MaskPredictor, problems: Sequence[Problem], config: EvaluateConfig, budget: Budget
 ) -> dict[str, Any]:
-    rollouts = roll_out(
-        predictor,
-        problems,
-        config.sampler_at(budget),
-        num_samples=1,
-        protocol=config.protocol,
-        seed=config.seed,
-        purpose="evaluation",
-        batch_size=config.batch_size,
-    )
+    rollouts = answers_at(predictor, problems, config, budget)
     by_kind: dict[str, list[bool]] = {}
     for problem, score in zip(rollouts.problems, rollouts.scores, strict=True):
         by_kind.setdefault(problem.kind, []).append(score.correct)

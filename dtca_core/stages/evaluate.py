@@ -6,11 +6,12 @@ import pyarrow as pa
 
 from dtca_core.config import Budget, EvaluateConfig
 from dtca_core.data.problems import Problem, read_split
+from dtca_core.evaluation.answers import answers_at
 from dtca_core.evaluation.protocols import PROTOCOLS
 from dtca_core.evaluation.summary import summarise
 from dtca_core.models import MaskPredictor, load_predictor
 from dtca_core.records import EVALUATION_SCHEMA
-from dtca_core.rollouts import RolloutBatch, roll_out
+from dtca_core.rollouts import RolloutBatch
 from dtca_core.stages.prepare import PROBLEMS_FILE
 from dtca_core.stages.shards import build_shards, shard_paths
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
@@ -64,16 +65,7 @@ def read_results(folder: Any, budget: Budget) -> list[dict[str, Any]]:
 def _shard(
     predictor: MaskPredictor, problems: list[Problem], config: EvaluateConfig, budget: Budget
 ) -> pa.Table:
-    rollouts = roll_out(
-        predictor,
-        problems,
-        config.sampler_at(budget),
-        num_samples=1,
-        protocol=config.protocol,
-        seed=config.seed,
-        purpose="evaluation",
-        batch_size=config.batch_size,
-    )
+    rollouts = answers_at(predictor, problems, config, budget)
     return table_from_rows(_rows(rollouts, budget), EVALUATION_SCHEMA)
 
 

@@ -37,15 +37,16 @@ class StageResult:
 def model_input(config: ModelConfig, checkpoint: Artifact | None = None) -> ModelInput:
     """Return a model as an input: that of a checkpoint artifact, or the one of the config.
 
-    Its content is the digest of its files, so that a name or a path never counts.
+    Its content is the digest of its files, so that a name or a path never counts. Those of a
+    checkpoint artifact include its metrics and what it was trained with: an evaluation is one of
+    a training run, also where two runs came to the same weights.
     """
     folder = model_folder(config.source) if checkpoint is None else model_of(checkpoint)
-    content = files_digest(folder, model_files(folder))
     if checkpoint is None or checkpoint.manifest is None:
-        kind, key = "model", content
+        content = files_digest(folder, model_files(folder))
+        artifact = Artifact(kind="model", key=content, content=content, path=folder, manifest=None)
     else:
-        kind, key = checkpoint.kind, checkpoint.key
-    artifact = Artifact(kind=kind, key=key, content=content, path=folder, manifest=None)
+        artifact = checkpoint
     return ModelInput(source=str(folder), config=config, artifact=artifact)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dtca_core.config import TrainConfig
 from dtca_core.stages.prepare import PROBLEMS_FILE
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
-from dtca_core.stages.weights import weights_file
+from dtca_core.stages.weights import WEIGHTS_FILE, weights_file
 from dtca_core.training.job import TrainJob
 from dtca_core.training.launch import run_training
 from dtca_core.training.metrics import read_metrics
@@ -16,8 +16,10 @@ MODEL_FOLDER = "model"
 
 
 def build(context: StageContext) -> Counts:
-    """Train, resuming what a killed run has left, and write the model and its metrics."""
+    """Train, resuming what a killed run has left; write the model, its metrics and its weights."""
     config: TrainConfig = context.config
+    # The checkpoint says what it was trained with, whoever deletes the weight artifact.
+    shutil.copyfile(weights_file(context.inputs["weights"]), context.folder / WEIGHTS_FILE)
     job = TrainJob(
         config=config,
         model=context.model_config,

@@ -309,17 +309,28 @@ def test_a_model_counts_by_its_files_and_not_by_its_name(
     assert key() not in (changed, found["rollouts"].artifact.key)
 
 
-def test_a_checkpoint_and_the_path_of_its_model_give_the_same_evaluation(finished_pipeline):
+def test_a_checkpoint_by_key_or_by_path_gives_the_same_evaluation(finished_pipeline):
     store, config, found = finished_pipeline
     step = {step.name: step for step in steps(config)}["evaluate"]
     checkpoint = found["train"].artifact
-    ways = [
-        model_input(config.model, checkpoint),
-        model_input(config.model, store.resolve("checkpoint", str(checkpoint.path / "model"))),
-        model_input(config.model.model_copy(update={"source": str(checkpoint.path / "model")})),
-    ]
+    by_path = store.resolve("checkpoint", str(checkpoint.path))
+    ways = [model_input(config.model, checkpoint), model_input(config.model, by_path)]
     keys = {stage_key(step.spec, step.config, inputs_of(step, found), way) for way in ways}
     assert keys == {found["evaluate"].artifact.key}
+
+
+def test_a_model_folder_counts_alike_as_a_model_and_as_a_checkpoint(finished_pipeline):
+    store, config, found = finished_pipeline
+    folder = found["train"].artifact.path / "model"
+    as_checkpoint = model_input(config.model, store.resolve("checkpoint", str(folder)))
+    as_model = model_input(config.model.model_copy(update={"source": str(folder)}))
+    assert as_checkpoint.artifact.content == as_model.artifact.content
+
+
+def test_a_checkpoint_says_which_weights_it_was_trained_with(finished_pipeline):
+    found = finished_pipeline[2]
+    trained_with = found["train"].artifact.path / "weights.json"
+    assert trained_with.read_bytes() == weights_file(found["weights"].artifact).read_bytes()
 
 
 def test_a_trained_checkpoint_loads_and_brings_its_metrics(finished_pipeline):
