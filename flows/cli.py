@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from dtca_core.config import PipelineConfig, load_config
-from dtca_core.errors import ConfigError, DtcaError, RequestError
+from dtca_core.errors import ArtifactError, ConfigError, DtcaError, RequestError
 from flows.environment import prepare_environment
 
 prepare_environment()
@@ -46,7 +46,11 @@ def read_config(path: Path | None, overrides: list[str] | None) -> PipelineConfi
                 f"--set {text!r} has no value; write section.name=value, such as "
                 "weights.min_count=50."
             )
-        values[name] = yaml.safe_load(value)
+        try:
+            values[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError) as error:  # ValueError: no such date
+            reason = " ".join(str(error).split())
+            raise ConfigError(f"--set {text!r}: {value!r} is not YAML ({reason}).") from None
     return load_config(path, values)
 
 
@@ -162,7 +166,11 @@ def show_artifact(
     from tasks.references import resolve
 
     artifact = resolve(kind, reference)
-    assert artifact.manifest is not None, "a reference into the store has a manifest"
+    if artifact.manifest is None:
+        raise ArtifactError(
+            f"{artifact.path} was made by a person and has no manifest; name an artifact of the "
+            "store by latest or the beginning of its key."
+        )
     sys.stdout.write(artifact.manifest.to_json().decode())
 
 

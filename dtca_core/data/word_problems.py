@@ -65,16 +65,13 @@ class _Scene:
     loss: str
     container: str
 
-    @property
-    def He(self) -> str:  # noqa: N802  (a pronoun at the start of a sentence)
-        return self.he.capitalize()
-
 
 def _gain(s: _Scene, rng: random.Random) -> WordProblem:
     a, b = rng.randint(2, 20), rng.randint(2, 9)
     return WordProblem(
         kind="gain",
-        question=f"{s.name} has {a} {s.adjective} {s.thing}. {s.He} {s.gain} {b} more. "
+        question=f"{s.name} has {a} {s.adjective} {s.thing}. {s.he.capitalize()} "
+        f"{s.gain} {b} more. "
         f"How many {s.thing} does {s.he} have now?",
         working=f"{s.name} {s.gain} more, so {s.he} has {a}+{b}={a + b} {s.thing}.",
         answer=a + b,

@@ -106,13 +106,13 @@ class _BlockReader:
         self.predictor = state.predictor
         self.begin = state.prompt_length + start
         self.end = self.begin + config.block_length
-        self.masked_from = start
+        self.start = start
         self.cache: KeyValueCache | None = None
         self.cached_rows: Int[Tensor, " R"] | None = None
 
     def logits(self, rows: Int[Tensor, " R"]) -> Float[Tensor, "K V"]:
         """Return the logits of the block's masked positions, row by row."""
-        span = slice(self.masked_from, self.masked_from + self.config.block_length)
+        span = slice(self.start, self.start + self.config.block_length)
         masked = self.state.masked[rows, span].to(self.predictor.device)
         self.state.num_forwards += 1
         if self.config.guidance:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dtca_core.config import ModelConfig, Settings
+from dtca_core.errors import RequestError
 from dtca_core.models.loading import model_files, model_folder, resolve_device
 from dtca_core.stages.code import code_digest
 from dtca_core.stages.spec import Counts, Listener, ModelInput, StageContext, StageSpec
@@ -115,7 +116,11 @@ def run_stage(
         context = StageContext(
             folder=folder, config=config, inputs=inputs, model=model, listener=listener
         )
-        counts = spec.build(context)
+        try:
+            counts = spec.build(context)
+        except RequestError:
+            _discard_unbegun(folder)
+            raise
         provenance = _provenance(
             spec,
             config,
@@ -140,6 +145,12 @@ def _work_folder(store: Store, kind: str, key: str, code: str) -> Path:
         folder = store.work_folder(kind, key)
         mark.write_text(code)
     return folder
+
+
+def _discard_unbegun(folder: Path) -> None:
+    """Remove the folder of a refused build, unless it holds work that another try can use."""
+    if [path.name for path in folder.iterdir()] == [_CODE_MARK]:
+        shutil.rmtree(folder)
 
 
 def _provenance(

@@ -31,7 +31,7 @@ class ModelInput:
     config: ModelConfig
     """Its dtype decides the result, its device does not."""
     artifact: Artifact
-    """Its content is the digest of the model's own files."""
+    """Its content is the digest of the model's own files, or that of the checkpoint it is in."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,21 @@ def test_an_override_that_sets_nothing_is_refused(text, monkeypatch, capsys):
     assert text.partition("=")[0] in err
 
 
+def test_an_override_that_is_not_yaml_is_refused(monkeypatch, capsys):
+    status, out, err = run(monkeypatch, capsys, "plan", "--set", "train.updates=[1")
+    assert status == 2
+    assert "'[1' is not YAML" in err
+    assert "Traceback" not in out + err
+
+
+def test_a_file_without_a_manifest_cannot_be_shown(tmp_path, artifacts, monkeypatch, capsys):
+    path = tmp_path / "weights.json"
+    path.write_text("{}", encoding="utf-8")
+    status, _, err = run(monkeypatch, capsys, "artifacts", "show", "weights", path)
+    assert status == 2
+    assert f"{path} was made by a person and has no manifest" in err
+
+
 def test_an_override_below_a_value_is_refused(tmp_path, monkeypatch, capsys):
     path = tmp_path / "config.yaml"
     path.write_text("weights: {min_count: 3}", encoding="utf-8")

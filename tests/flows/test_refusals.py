@@ -59,6 +59,7 @@ def test_a_question_that_holds_the_mask_token(monkeypatch, capsys, tmp_path, wri
     message = refused(monkeypatch, capsys, "run", "--config", config)
     assert "contains the mask token" in message
     assert not open_store().artifacts("rollouts")
+    assert not open_store().leftovers()
 
 
 def test_a_training_file_that_holds_evaluation_problems(
@@ -75,6 +76,7 @@ def test_a_training_file_that_holds_evaluation_problems(
     assert "3 of 40 training problems" in message
     assert "What is 5 + 1?" in message
     assert not open_store().artifacts("dataset")
+    assert not open_store().leftovers()
 
 
 def test_an_empty_problem_file(monkeypatch, capsys, tmp_path, write_config):
