@@ -8,12 +8,19 @@ import re
 from collections.abc import Callable
 from types import MappingProxyType
 
-from dtca_core.evaluation.latex import brace_pairs, quantity, tidy
+from dtca_core.evaluation.forms import Quantity, Words
+from dtca_core.evaluation.latex import brace_pairs
+from dtca_core.evaluation.structure import read_answer
 
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])\s*")
 _UNBRACED = re.compile(r"[+-]?[0-9][0-9.,/]*")
-_SPECIAL_TOKEN = re.compile(r"<\|[^<|>]*\|>")
-_CLOSING_PHRASE = re.compile(r"\banswer\b[ \t*]*(?:\bis\b|[:=])[ \t*:]*(\S.*)", re.IGNORECASE)
+_SPECIAL_TOKEN = re.compile(r"<\|[^<|>]*\|>|</?[a-z_]+>")
+_CLOSING_PHRASE = re.compile(
+    r"(?:\banswer\b[ \t*_]*(?:\bis\b|[:=])|答案[是为:\uff1a])[ \t*_:]*", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|\u3002")
+_CLAUSE = re.compile(r",?\s+(?:which|because|since|so|as|where|when|after|for)\b")
+_DELIMITED = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _PUNCTUATION = "*_`.,;:!?()[]$\"'\u3002\uff0c\uff01"
 
 
@@ -74,12 +81,16 @@ def _after_marker(text: str) -> str | None:
 
 
 def _closing_phrase(text: str) -> str | None:
-    """Return what the last "answer is" or "answer:" states, up to the end of its sentence."""
-    phrases = _CLOSING_PHRASE.findall(text)
+    """Return what the last "answer is" or "answer:" states, up to the end of its clause."""
+    phrases = list(_CLOSING_PHRASE.finditer(text))
     if not phrases:
         return None
-    sentence = re.split(r"[.!?](?=\s|$)", phrases[-1], maxsplit=1)[0]
-    return sentence.strip(" \t*") or None
+    sentence = _SENTENCE_END.split(text[phrases[-1].end() :], maxsplit=1)[0]
+    stated = _CLAUSE.split(sentence, maxsplit=1)[0].strip(" \t*_")
+    formula = _DELIMITED.match(stated)
+    if formula and isinstance(read_answer(stated), Words):
+        return (formula[1] or formula[2]).strip()
+    return stated or None
 
 
 def _last_number(text: str) -> str | None:
@@ -93,5 +104,7 @@ def _last_number(text: str) -> str | None:
             before = words[index - 1] if index else ""
             if before.isdecimal() and re.fullmatch("[0-9]+/[0-9]+", number):
                 number = f"{before} {number}"
-            return number if quantity(tidy(number)) is not None else None
+            answer = read_answer(number)
+            is_number = isinstance(answer, Quantity) and answer.value is not None
+            return number if is_number else None
     return None

@@ -1,22 +1,19 @@
-r"""Is a response right? Exact, in this process, and free of evaluation.
+r"""Is a response right? Its answer is found as the protocol says, then judged.
 
-Two rational numbers are compared exactly, everything else as normalised text. Algebra (roots,
-powers, expanded forms, intervals against inequalities) is left out; `answers_agree` is where a
-judge that knows it comes in. 50% is one half and never 50; a rounded decimal is wrong.
+Rational numbers, lists of them and words are judged here, exactly; everything else by algebra in
+worker processes with a limit on time and memory. What they could not decide counts as wrong
+and is counted apart. A bug in the judge is a crash, never a silent zero.
 """
 
-import re
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from dtca_core.errors import DataError
+from dtca_core.evaluation.equivalence import ExactCalculator, NeedsAlgebraError, agree
 from dtca_core.evaluation.extraction import EXTRACTIONS, last_boxed
-from dtca_core.evaluation.latex import normal_text, quantity, tidy
+from dtca_core.evaluation.judges import Judges, shared_judges
+from dtca_core.evaluation.latex import is_balanced
 from dtca_core.evaluation.protocols import find_protocol
-
-_NAME = re.compile(r"\s*([a-zA-Z](?:\([a-z]\))?)\s*=(?!=)")
-_SEPARATOR = re.compile(r",? ?\\text ?\{,? ?(?:and|or) ?\} ?|,? (?:and|or) |,")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +26,8 @@ class Score:
     """The answer as the response states it; None where there is none."""
     reason: str
     """Why, in a few words."""
+    undecided: bool = False
+    """Whether the limits on time and memory were reached before a verdict; then not correct."""
 
 
 def score_answers(
@@ -47,20 +46,62 @@ def score_answers(
             "needs the one reference of its problem, in the same order."
         )
     extract = EXTRACTIONS[find_protocol(protocol).extraction]
-    absent = "no complete \\boxed{}" if extract is EXTRACTIONS["boxed"] else "no answer stated"
+    absent = "no complete \\boxed{}" if protocol == "drift" else "no answer stated"
+    answers = [extract(output) for output in outputs]
+    expected = [reference_answer(reference) for reference in references]
+    verdicts = judge(answers, expected, shared_judges())
     return [
-        _score(extract(output), reference, absent)
-        for output, reference in zip(outputs, references, strict=True)
+        _score(answer, reference, verdict, absent)
+        for answer, reference, verdict in zip(answers, expected, verdicts, strict=True)
     ]
 
 
-def _score(answer: str | None, reference: str, absent: str) -> Score:
+def reference_answer(reference: str) -> str:
+    r"""Return the answer that a reference states: its last box if it has one, else all of it."""
+    return last_boxed(reference) or reference
+
+
+def judge(
+    answers: Sequence[str | None], references: Sequence[str], judges: Judges
+) -> list[bool | str]:
+    """Return whether each answer agrees with its reference, or why that is undecided."""
+    verdicts = [
+        False if answer is None or not is_balanced(reference) else _exact(answer, reference)
+        for answer, reference in zip(answers, references, strict=True)
+    ]
+    hard = list(
+        dict.fromkeys(
+            (answers[i], references[i]) for i, verdict in enumerate(verdicts) if verdict is None
+        )
+    )
+    replies = judges.ask([{"answer": str(answer), "reference": ref} for answer, ref in hard])
+    decided = {
+        pair: reply["agree"] if "agree" in reply else str(reply["undecided"])
+        for pair, reply in zip(hard, replies, strict=True)
+    }
+    return [
+        decided[answers[i], references[i]] if verdict is None else verdict
+        for i, verdict in enumerate(verdicts)
+    ]
+
+
+def _exact(answer: str, reference: str) -> bool | None:
+    """Return the verdict of exact arithmetic, None where it takes algebra."""
+    try:
+        return agree(answer, reference, ExactCalculator())
+    except NeedsAlgebraError:
+        return None
+
+
+def _score(answer: str | None, reference: str, verdict: bool | str, absent: str) -> Score:
     if answer is None:
         return Score(correct=False, extracted=None, reason=absent)
-    expected = last_boxed(reference) or reference
-    if answers_agree(answer, expected):
+    if isinstance(verdict, str):
+        reason = f"undecided, {verdict}: is {_short(answer)} equal to {_short(reference)}?"
+        return Score(correct=False, extracted=answer, reason=reason, undecided=True)
+    if verdict:
         return Score(correct=True, extracted=answer, reason="equal")
-    reason = f"{_short(answer)} is not {_short(expected)}"
+    reason = f"{_short(answer)} is not {_short(reference)}"
     return Score(correct=False, extracted=answer, reason=reason)
 
 
@@ -69,57 +110,17 @@ def _short(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def answers_agree(answer: str, reference: str) -> bool:
-    """Return whether two answers are the same, as far as that is certain; an empty one never is.
+def unreadable_references(references: Sequence[str]) -> list[int]:
+    """Return which references no answer may ever be paid for, because they cannot be read.
 
-    A unit on one side only is ignored; two different ones disagree. Lists and sets are
-    unordered and complete; pairs, tuples and intervals are ordered. "x = 5" agrees with "5".
+    Each is judged against itself, and each expression in it has to parse. One whose parsing
+    reaches the limits can still be answered by its own text, and is not listed.
     """
-    answer, reference = tidy(answer), tidy(reference)
-    found, wanted = quantity(answer), quantity(reference)
-    if found is not None and wanted is not None:
-        units = {found.unit, wanted.unit} - {""}
-        return found.value == wanted.value and len(units) < 2
-    if _is_set(answer) and _is_set(reference):
-        answer, reference = answer[2:-2], reference[2:-2]
-    if ("=" in answer) != ("=" in reference):
-        answer, reference = _without_name(answer), _without_name(reference)
-    keys = _keys(answer)
-    return "" not in keys and keys == _keys(reference)
-
-
-def _is_set(tidied: str) -> bool:
-    return tidied.startswith("\\{") and tidied.endswith("\\}")
-
-
-def _without_name(tidied: str) -> str:
-    """Return "a = 1, a = 2" as "1, 2"; two different names stay, for they tell values apart."""
-    parts = _parts(tidied)
-    names = [match[1] if (match := _NAME.match(part)) else None for part in parts]
-    if len(set(names)) > 1:
-        return tidied
-    return ",".join(_NAME.sub("", part, count=1) for part in parts)
-
-
-def _parts(tidied: str) -> list[str]:
-    """Return the members of a list, split at the commas that no bracket holds."""
-    parts: list[str] = []
-    depth = start = 0
-    for match in re.finditer(rf"[(\[{{]|[)\]}}]|{_SEPARATOR.pattern}", tidied):
-        if match[0] in "([{":
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
-        elif depth == 0:
-            parts.append(tidied[start : match.start()])
-            start = match.end()
-    return [*parts, tidied[start:]]
-
-
-def _keys(tidied: str) -> Counter[Fraction | str]:
-    """Return each member of a list as an exact number or as normal text, with its count."""
-    values: list[Fraction | str] = []
-    for part in _parts(tidied):
-        number = quantity(part.strip())
-        values.append(normal_text(part) if number is None or number.unit else number.value)
-    return Counter(values)
+    texts = [reference_answer(reference) for reference in references]
+    verdicts = judge(texts, texts, shared_judges())
+    replies = shared_judges().ask([{"reference": text} for text in texts])
+    return [
+        index
+        for index, (verdict, reply) in enumerate(zip(verdicts, replies, strict=True))
+        if verdict is False or reply.get("unreadable")
+    ]

@@ -2,21 +2,26 @@
 
 import json
 import time
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtca_core.errors import ConfigError, DataError
 from dtca_core.evaluation import Score, score_answers
-from dtca_core.evaluation.latex import MAX_NUMBER_LENGTH, quantity, tidy
-from dtca_core.evaluation.scoring import answers_agree
+from dtca_core.evaluation.judges import Judges
 
-CASES = Path(__file__).parents[3] / "shared" / "data" / "scoring_cases.jsonl"
+BANK = Path(__file__).parent / "scoring_bank.jsonl"
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "scoring_cases.jsonl"
 
-rationals = st.fractions(max_denominator=1000).filter(lambda q: abs(q) < 10**9)
+
+@pytest.fixture(scope="module")
+def quick_judges():
+    """A pool whose limit is short, for the hostile cases reach any."""
+    pool = Judges(2, seconds=1.5)
+    yield pool
+    pool.close()
 
 
 def score(output, reference, protocol="drift"):
@@ -80,7 +85,7 @@ def test_a_bug_in_the_judge_is_a_crash(monkeypatch):
     def broken(tidied):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dtca_core.evaluation.scoring.quantity", broken)
+    monkeypatch.setattr("dtca_core.evaluation.equivalence.normal_text", broken)
     with pytest.raises(ZeroDivisionError):
         score("\\boxed{1}", "1")
 
@@ -89,126 +94,6 @@ def test_long_answers_are_shortened_in_the_reason():
     verdict = score("\\boxed{" + "x+" * 500 + "x}", "1")
     assert len(verdict.reason) < 100
     assert verdict.reason.endswith("… is not 1")
-
-
-@given(rationals)
-def test_every_spelling_of_a_number_is_the_number(value):
-    for one in spellings(value):
-        assert quantity(tidy(one)) is not None, one
-        for other in spellings(value):
-            assert answers_agree(one, other), (one, other)
-
-
-@given(rationals, rationals)
-def test_two_numbers_never_agree(value, other):
-    assume(value != other)
-    for one in spellings(value):
-        assert not any(answers_agree(one, two) for two in spellings(other))
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=0, max_value=10**9))
-def test_a_decimal_equals_a_fraction_only_if_it_is_that_number(value):
-    exact = Fraction(value)
-    near = exact + Fraction(1, 10**12)
-    assert answers_agree(f"{value:f}", f"{exact.numerator}/{exact.denominator}")
-    assert not answers_agree(f"{value:f}", f"{near.numerator}/{near.denominator}")
-
-
-AGREE = [
-    ("0.5", "\\frac12"),
-    ("1.5e3", "1500"),
-    ("2.5E-1", "1/4"),
-    (".5", "1/2"),
-    ("50%", "0.5"),
-    ("50 percent", "\\frac{1}{2}"),
-    ("11,\\! 111,\\! 111,\\! 100", "11111111100"),
-    ("1\\,000\\,000", "1000000"),
-    ("9{,}500", "\\$9500"),
-    ("2½", "\\frac{5}{2}"),
-    ("+3", "3"),
-    ("1{2}", "1{2}"),
-    ("12\\ \\mathrm{cm}^2", "12"),
-    ("120\\text{ minutes}", "120"),
-    ("5 apples", "5 \\text{ apple}"),
-    ("800 ml", "800"),
-    ("90°", "90^\\circ"),
-    ("90^{\\circ}", "90"),
-    ("€12", "12"),
-    ("x = 5", "5"),
-    ("f(x)=2x+1", "2x + 1"),
-    ("a=1 \\text{ or } a=-2", "-2, 1"),
-    ("7, 3, 5", "3,5,7"),
-    ("21, 36, \\text{ and } 82", "82, 36, 21"),
-    ("\\{1, 2\\}", "\\left\\{ 2, 1 \\right\\}"),
-    ("（1，2）", "(1,2)"),  # noqa: RUF001
-    ("\\left( 3, \\frac{\\pi}{2} \\right)", "(3,\\dfrac{\\pi}{2})"),
-    ("√2", "\\sqrt2"),
-    ("(C)", "\\text{C}"),
-    ("Evelyn", "\\text{evelyn}"),
-    ("10^{10^{10}}", "10^{10^{10}}"),
-    ("\\frac{1}{0}", "\\frac{1}{0}"),
-    ("{" * 60 + "5" + "}" * 60, "5"),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), AGREE)
-def test_the_same_answer_agrees_both_ways(one, other):
-    assert answers_agree(one, other)
-    assert answers_agree(other, one)
-
-
-DIFFER = [
-    ("50%", "50"),
-    ("0.333", "1/3"),
-    ("2 2/3", "22/3"),
-    ("2 2/3", "2"),
-    ("4 10/3", "10"),
-    ("1\\frac{1}{2}", "\\frac{11}{2}"),
-    ("10²", "102"),
-    ("3，5", "35"),  # noqa: RUF001
-    ("3, 500", "3500"),
-    ("1,2000", "12000"),
-    ("5x", "5"),
-    ("2 i", "2"),
-    ("2\\mathrm{e}", "2"),
-    ("5 million", "5"),
-    ("5 \\text{ or more}", "5"),
-    ("12 \\text{ m}", "12 \\text{ cm}"),
-    ("€5", "£5"),
-    ("6\\text{ feet } 2\\text{ inches}", "6"),
-    ("52_8", "528"),
-    ("12:00", "1:00"),
-    ("\\frac{1}{0}", "0"),
-    ("\\pm 3", "3"),
-    ("(4,3)", "(3,4)"),
-    ("(1,234)", "1234"),
-    ("\\{1,2\\}", "(1,2)"),
-    ("3, 5", "3, 5, 7"),
-    ("3, 3", "3"),
-    ("5 or 6", "5"),
-    ("x=5, y=3", "x=3, y=5"),
-    ("x=5, y=3", "5, 3"),
-    ("x=-5", "x=5"),
-    ("X", "x"),
-    ("\\text{May 20}", "\\text{June 20}"),
-    ("100000000!", "1"),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), DIFFER)
-def test_another_answer_disagrees_both_ways(one, other):
-    assert not answers_agree(one, other)
-    assert not answers_agree(other, one)
-
-
-def test_numbers_of_absurd_size_are_text():
-    long = "9" * (MAX_NUMBER_LENGTH + 1)
-    assert quantity(long) is None
-    assert answers_agree(long, long)
-    assert not answers_agree(long, long[:-1] + "8")
-    for text in ("1e301", "1e9999", "1e99999", "1e-301"):
-        assert quantity(text) is None
-    assert quantity("1e300") is not None
 
 
 @pytest.mark.parametrize("text", ["1,", "{", "\\{", "\\text{", "\\frac1", " and", ",234", "9", "="])
@@ -226,22 +111,21 @@ def test_any_text_gets_a_verdict(output, reference):
         assert verdict.extracted is not None or not verdict.correct
 
 
-@given(st.text("abx123+-=()./ ", min_size=1, max_size=20).filter(lambda t: t.strip(" .")))
-def test_a_text_agrees_with_itself(text):
-    assert answers_agree(text, f"$ {text} $")
+def cases_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="the shared cases are absent")
-def test_no_known_case_is_wrongly_right_and_most_are_judged_right():
-    cases = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("path", [BANK, SHARED], ids=["bank", "shared"])
+def test_every_known_case_is_judged_right(path, quick_judges, monkeypatch):
+    if not path.exists():
+        pytest.skip("the shared cases are absent")
+    cases = cases_of(path)
     outputs, references = ([case[key] for case in cases] for key in ("output", "reference"))
-    right = {}
-    for protocol in ("plain", "drift"):
-        scores = score_answers(outputs, references, protocol=protocol)
-        wrong = [c["id"] for c, s in zip(cases, scores, strict=True) if s.correct > c["correct"]]
-        assert wrong == []
-        pairs = zip(cases, scores, strict=True)
-        right[protocol] = sum(s.correct == c["correct"] for c, s in pairs)
-    # The rest needs algebra (plain), or states its answer outside a box (drift).
-    assert right["plain"] >= 147
-    assert right["drift"] >= 135
+    monkeypatch.setattr("dtca_core.evaluation.scoring.shared_judges", lambda: quick_judges)
+    scores = score_answers(outputs, references, protocol="plain")
+    wrong = [
+        (case["id"], score.reason)
+        for case, score in zip(cases, scores, strict=True)
+        if score.correct != case["correct"] and not (score.undecided and case.get("undecided_ok"))
+    ]
+    assert wrong == []
