@@ -25,10 +25,22 @@ def read_region(text: str, read: Read) -> Answer | None:
         return Region(pieces=(_WHOLE_LINE,))
     if removed := _REALS_WITHOUT.fullmatch(text):
         return line_without(read(removed[1]))
-    regions = [as_region(read(part)) for part in _UNION.split(text)]
-    if len(regions) < 2:
+    if not _UNION.search(text):
         return None
+    regions = [_part_of_line(read(part)) for part in _UNION.split(text)]
     return joined([region for region in regions if region], len(regions))
+
+
+def _part_of_line(answer: Answer) -> Region | None:
+    """Return a region, or the numbers of a set as intervals of one point each."""
+    if not isinstance(answer, Values):
+        return as_region(answer)
+    points = [item.text for item in answer.items if isinstance(item, Quantity)]
+    if len(points) < len(answer.items):
+        return None
+    return Region(
+        pieces=tuple(Piece(low=p, high=p, low_open=False, high_open=False) for p in points)
+    )
 
 
 def joined(regions: Sequence[Region], expected: int) -> Region | None:

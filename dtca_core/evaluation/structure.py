@@ -51,7 +51,7 @@ _CHOICE = re.compile(
     r"(?:\(\s*(?P<fenced>[A-Za-z])\s*\)[.:]?|(?P<marked>[A-Z])[).:])(?:\s+(?P<value>.*))?"
     r"|(?:[Oo]ption|[Cc]hoice)\s+(?P<named>[A-Z])"
 )
-_BASED = re.compile(r"(-?(?=[A-Z]*[0-9])[0-9A-Z]+)\s*_\s*\{?\s*(?:base\s*)?(\w+)\s*\}?")
+_BASED = re.compile(r"(-?(?=[A-Z]*[0-9])[0-9A-Z]+(?:\.[0-9A-Z]+)?)\s*_\s*\{?\s*(?:base\s*)?(\w+)\s*\}?")
 _BASE_NAMES = "two three four five six seven eight nine ten eleven twelve"
 _BASES = {str(base): str(base) for base in range(2, 37)} | {
     name: str(base) for base, name in enumerate(_BASE_NAMES.split(), start=2)
