@@ -32,6 +32,7 @@ from dtca_core.evaluation.units import PERCENT
 from dtca_core.evaluation.words import is_words
 
 _NAME = re.compile(
+    r"\([a-zA-Z](?:,[a-zA-Z])+\)|"
     r"(?:\\?(?:angle|triangle|overline|vec|hat|bar|Delta|mathcal|mathbf|text)?)?"
     r"[{]?(?:[a-zA-Z]{1,3}|\\[a-zA-Z]+)'*[}]?(?:_(?:\w|\{[^{}]*\}))?'*"
     r"(?:\^(?:\{-1\}|-1))?(?:\([^()=]*\))?"
@@ -235,17 +236,20 @@ def _without_name(answer: Answer, partner: Answer) -> Answer:
         ):
             return answer
         values = [_named_value(item) for item in relations]
-        names = {normal_text(item.sides[0]) for item in relations}
+        # The roots x_1 and x_2 are a list of values; x and y are not.
+        names = {normal_text(item.sides[0]).partition("_")[0] for item in relations}
         if len(names) == 1 and None not in values:
             return Values(items=tuple(value for value in values if value is not None))
     return answer
 
 
 def _named_value(relation: Relation) -> Answer | None:
-    """Return what follows the last equals sign, if what stands before it is its name."""
+    """Return what an equation says of a name: what stands on the other side of the last sign."""
     if set(relation.operators) != {"="}:
         return None
     first, *_, last = relation.sides
+    if _is_name(last) and not _is_name(first):
+        return read_answer(first)
     computed = len(relation.sides) == 2 and rational(first) is None and not _has_letter(first)
     if _is_name(first) or computed:
         return read_answer(last)
@@ -253,7 +257,7 @@ def _named_value(relation: Relation) -> Answer | None:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a side of an equation names something: x, f(x), x_1, AB, area."""
+    """Return whether a side of an equation names something: x, f(x), x_1, (x, y), AB, area."""
     plain = normal_text(text)
     if is_words(text):
         return len(split_list(text)) == 1

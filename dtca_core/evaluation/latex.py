@@ -59,6 +59,7 @@ STYLE = (
 )
 """A command that changes how its argument looks and not what it means."""
 
+_QUOTED = re.compile(r"(?:``|[\"'`\u201c])(.*?)(?:''|[\"'`\u201d])")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _OPERATOR = re.compile(r"[\\^_=<>+*/]")
 _ARGUMENT = r"([0-9]|[a-zA-Z]|\\pi(?![a-zA-Z]))"
@@ -95,6 +96,7 @@ _TIDY = [
         (r"(?<!\\)\\!", ""),
         (r"(?<=[0-9])(?:\\,|')(?=[0-9]{3}(?![0-9]))", ""),
         (r"(?<!\\)\\[,;: ]|~|\\q?quad(?![a-zA-Z])|\\hspace\{[^{}]*\}", " "),
+        (rf"{STYLE}\s*\{{\s*[.,;]\s*\}}$", ""),
         (r"\\phantom\s*(?:\{[^{}]*\}|.)", ""),
         (r"\\frac\s*([0-9])\s*([0-9])", r"\\frac{\1}{\2}"),
         (rf"\\frac\s*{_ARGUMENT}\s*(?=\{{)", r"\\frac{\1}"),
@@ -134,7 +136,9 @@ def tidy(text: str) -> str:
     text = text.translate(_TRANSLATION)
     for pattern, replacement in _TIDY:
         text = pattern.sub(replacement, text)
-    text = re.sub(r"(?<!\.)[.;,]$", "", " ".join(text.strip().strip("*`").split())).strip()
+    text = re.sub(r"(?<!\.)[.;,]$", "", " ".join(text.strip().strip("*").split())).strip()
+    if quoted := _QUOTED.fullmatch(text):
+        text = quoted[1].strip()
     styled = re.match(STYLE + r" ?(?=\{)", text)
     if styled and brace_pairs(text).get(styled.end()) == len(text) - 1:
         text = text[styled.end() :]

@@ -42,8 +42,8 @@ MAX_DEPTH = 20
 """So is what is nested deeper."""
 
 _MATRIX = re.compile(
-    r"\\begin\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(?P<body>.*)"
-    r"\\end\{(?P=kind)\}"
+    r"[(\[]?\s*\\begin\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|]*\})?(?P<body>.*)"
+    r"\\end\{(?P=kind)\}\s*[)\]]?"
 )
 _SET_BUILDER = re.compile(r"[a-zA-Z]\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?:\\mid|:|\|)\s*(.*)")
 _JOIN = re.compile(r"(?<![a-zA-Z])(and|or)(?![a-zA-Z])")
@@ -51,7 +51,9 @@ _CHOICE = re.compile(
     r"(?:\(\s*(?P<fenced>[A-Za-z])\s*\)[.:]?|(?P<marked>[A-Z])[).:])(?:\s+(?P<value>.*))?"
     r"|(?:[Oo]ption|[Cc]hoice)\s+(?P<named>[A-Z])"
 )
-_BASED = re.compile(r"(-?(?=[A-Z]*[0-9])[0-9A-Z]+(?:\.[0-9A-Z]+)?)\s*_\s*\{?\s*(?:base\s*)?(\w+)\s*\}?")
+_BASED = re.compile(
+    r"(-?(?=[A-Z]*[0-9])[0-9A-Z]+(?:\.[0-9A-Z]+)?)\s*_\s*\{?\s*(?:base\s*)?(\w+)\s*\}?"
+)
 _BASE_NAMES = "two three four five six seven eight nine ten eleven twelve"
 _BASES = {str(base): str(base) for base in range(2, 37)} | {
     name: str(base) for base, name in enumerate(_BASE_NAMES.split(), start=2)

@@ -55,6 +55,7 @@ _STYLED = rf"{STYLE}\s*\{{[^{{}}0-9,]*(?:\^[0-9])?[^{{}}0-9,]*\}}{_EXPONENT}"
 _TAIL = re.compile(
     rf"(?:\s*\^\\circ\s*(?:[CF]|{_STYLED})?|\s*\\?%|\s+percent"
     rf"|(?:\s*(?:/|\\cdot)?\s*{_STYLED})+"
+    r"|(?<=[0-9)}])\s*[\u3040-\u9fff\uac00-\ud7af]{1,4}"
     rf"|(?<=[0-9])\s*(?:{_KNOWN}){_EXPONENT}(?:\s*/\s*[a-z]+)?"
     rf"|(?<=[0-9)\}}\]i])\s+[a-zA-Z]{{2,}}\.?(?:[ -][a-zA-Z./]+)*{_EXPONENT})$"
 )
@@ -68,7 +69,7 @@ def split_unit(tidied: str) -> tuple[str, str]:
     currency = _CURRENCY.match(tidied)
     unit = _CURRENCIES[currency[2]] if currency else ""
     value = currency[1] + tidied[currency.end() :] if currency else tidied
-    tail = _TAIL.search(value) if re.search(r"[%a-zA-Z}]$|\^\\circ|[0-9]$", value) else None
+    tail = _TAIL.search(value)
     name = unit_name(tail[0]) if tail and value[: tail.start()].strip() else None
     if tail is None or name is None or (name == DEGREE and _TRIGONOMETRY.search(value)):
         return value.strip(), unit

@@ -6,6 +6,7 @@ its parent is dead or stopped. `judges` replaces it.
 """
 
 import json
+import logging
 import resource
 import signal
 import sys
@@ -52,6 +53,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Serve the socket whose descriptor is the first argument, within limits."""
     descriptor, seconds, megabytes = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    # math-verify warns that it has no time limit; this process is one.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (megabytes * 2**20, megabytes * 2**20))
