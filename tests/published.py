@@ -6,6 +6,7 @@ written to put the same tokens around the same words.
 """
 
 import json
+import math
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -176,3 +177,32 @@ def _tokenizer_config():
 
 def _write(folder, name, value):
     Path(folder, name).write_text(json.dumps(value, indent=2))
+
+
+def write_hollow_weights(folder, config, files=6):
+    """Write safetensors files with headers alone: their tensors are holes that take no disk.
+
+    Tensors are dealt out in turn, so that a layer is spread over files as in the published folder.
+    """
+    shapes = shapes_of(config)
+    names = sorted(shapes)
+    placed = {}
+    for i in range(files):
+        file = f"model-{i + 1:05d}-of-{files:05d}.safetensors"
+        own = names[i::files]
+        _write_hollow(Path(folder, file), {name: shapes[name] for name in own})
+        placed |= dict.fromkeys(own, file)
+    total_size = sum(math.prod(shape) for shape in shapes.values()) * 2
+    index = {"metadata": {"total_size": total_size}, "weight_map": placed}
+    _write(folder, "model.safetensors.index.json", index)
+
+
+def _write_hollow(path, shapes):
+    header, end = {}, 0
+    for name, shape in shapes.items():
+        start, end = end, end + 2 * math.prod(shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(file.tell() + end)

@@ -57,7 +57,7 @@ def weight_map(folder: Path) -> dict[str, str]:
     if not isinstance(files, dict) or not files:
         raise ModelError(f"{path} lists no weights; fetch the folder again.")
     for name, file in files.items():
-        if not isinstance(file, str) or Path(file).name != file:
+        if not isinstance(file, str) or not file or Path(file).name != file:
             raise ModelError(
                 f"{path} puts tensor {name!r} in {file!r}, which is no file name; "
                 "fetch the folder again."
