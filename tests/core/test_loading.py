@@ -167,7 +167,12 @@ def test_a_missing_config_is_named(folder):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is not JSON"), ("[]", "holds a list"), ('{"d_model": 64}', "lacks n_heads, ")],
+    [
+        ("{", "is not JSON"),
+        ("[]", "holds a list"),
+        ("{}", "lacks d_model, n_heads, "),
+        ('{"d_model": 64}', "lacks n_heads, "),
+    ],
 )
 def test_a_config_that_is_none_is_named(folder, text, message):
     (folder / "config.json").write_text(text)

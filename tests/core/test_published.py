@@ -23,6 +23,7 @@ from dtca_core.models import load_predictor, loading, save_predictor
 from dtca_core.models.chat import encode_prompt
 from dtca_core.models.llada import Llada
 from dtca_core.models.loading import check_model, model_files
+from dtca_core.models.tokenizer import load_tokenizer
 from tests import published
 
 INDEX = "model.safetensors.index.json"
@@ -140,6 +141,16 @@ def test_a_folder_whose_tokenizer_has_no_template_predicts_but_cannot_be_asked(s
     assert model.logits(torch.tensor([[1, 2]])).shape == (1, 2, 126464)
     with pytest.raises(ModelError, match=r"chat template.*tokenizer_config\.json of the published"):
         encode_prompt(model.tokenizer, [{"role": "user", "content": "1 + 1?"}])
+
+
+@pytest.mark.parametrize("template", ["{% for %}", "{{ raise_exception('no such role') }}"])
+def test_a_template_that_fails_is_a_fault_of_the_model(small, template):
+    tokenizer = load_tokenizer(small)
+    tokenizer.chat_template = template
+    with pytest.raises(
+        ModelError, match=r"^the model's chat template fails on a prompt \(.+\); give"
+    ):
+        encode_prompt(tokenizer, [{"role": "user", "content": "1 + 1?"}])
 
 
 # ---------------------------------------------------------------------------- there and back
