@@ -6,7 +6,6 @@ has it: biases, tied weights, ALiBi, norms on queries and keys, dropout.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,94 +13,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dtca_core.errors import ModelError
 from dtca_core.models.cache import KeyValueCache
+from dtca_core.models.llada_config import LladaShape
 from dtca_core.models.predictor import MaskPredictor
-
-_FIXED = {
-    "block_type": "llama",
-    "activation_type": "silu",
-    "layer_norm_type": "rms",
-    "rope": True,
-    "include_bias": False,
-    "include_qkv_bias": False,
-    "weight_tying": False,
-    "attention_layer_norm": False,
-    "alibi": False,
-    "input_emb_norm": False,
-    "scale_logits": False,
-}
-"""Config fields that this implementation takes as given."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LladaShape:
-    """Sizes of a LLaDA model, in the field names of its published config."""
-
-    d_model: int
-    n_heads: int
-    n_kv_heads: int
-    n_layers: int
-    mlp_hidden_size: int
-    embedding_size: int
-    max_sequence_length: int
-    rope_theta: float
-    rms_norm_eps: float
-    mask_token_id: int
-    eos_token_id: int
-    pad_token_id: int
-
-    @property
-    def head_size(self) -> int:
-        """Width of one attention head."""
-        return self.d_model // self.n_heads
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], origin: str) -> "LladaShape":
-        """Return the shape that a published config describes, or raise ModelError."""
-        for name, needed in _FIXED.items():
-            if config.get(name, needed) != needed:
-                raise ModelError(
-                    f"{origin} says {name}={config[name]!r}; the LLaDA architecture here is "
-                    f"{name}={needed!r} only. Use a LLaDA checkpoint, or add an adapter."
-                )
-        missing = [name for name in cls.__dataclass_fields__ if name not in config]
-        if missing:
-            raise ModelError(
-                f"{origin} lacks {', '.join(missing)}; a LLaDA config holds these fields. "
-                "Download the folder again."
-            )
-        if reason := _misfit({name: config[name] for name in _SIZES + _TOKENS}):
-            raise ModelError(f"{origin} says {reason}. Download the folder again.")
-        return cls(**{name: config[name] for name in cls.__dataclass_fields__})
-
-
-_SIZES = (
-    "d_model",
-    "n_heads",
-    "n_kv_heads",
-    "n_layers",
-    "mlp_hidden_size",
-    "embedding_size",
-    "max_sequence_length",
-)
-_TOKENS = ("mask_token_id", "eos_token_id", "pad_token_id")
-
-
-def _misfit(numbers: Mapping[str, Any]) -> str:
-    """Return what is impossible about the sizes and tokens of a config, or nothing."""
-    for name, value in numbers.items():
-        low = 0 if name in _TOKENS else 1
-        if type(value) is not int or value < low:
-            return f"{name}={value!r}; it needs an integer of at least {low}"
-    for name in _TOKENS:
-        if numbers[name] >= numbers["embedding_size"]:
-            return f"{name}={numbers[name]}; its vocabulary has {numbers['embedding_size']} tokens"
-    for name, part in (("d_model", "n_heads"), ("n_heads", "n_kv_heads")):
-        if numbers[name] % numbers[part]:
-            return f"{name}={numbers[name]}, which is not a multiple of {part}={numbers[part]}"
-    head_size = numbers["d_model"] // numbers["n_heads"]
-    return f"heads that are {head_size} wide; rotation needs pairs" if head_size % 2 else ""
+from dtca_core.models.tokenizer import TURN_END, token_id
 
 
 class RMSNorm(nn.Module):
@@ -235,8 +150,8 @@ class Llada(MaskPredictor):
 
 def _end_ids(eos_id: int, tokenizer: Any) -> tuple[int, ...]:
     """Return the ids that end a response; LLaDA's chats end a turn with <|eot_id|>."""
-    end_of_turn = None if tokenizer is None else tokenizer.get_vocab().get("<|eot_id|>")
-    return (eos_id,) if end_of_turn is None else (eos_id, end_of_turn)
+    end_of_turn = token_id(tokenizer, TURN_END)
+    return (eos_id,) if end_of_turn in (None, eos_id) else (eos_id, end_of_turn)
 
 
 def _rotation(

@@ -1,51 +1,55 @@
-"""Model folders: reading and writing checkpoints in the published layout."""
+"""Models by name, folder or hub id: reading and writing checkpoints in the published layout."""
 
 import json
 import shutil
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import nn
 
 from dtca_core.errors import ModelError
+from dtca_core.models.folder import read_config, tokenizer_files, weight_files
 from dtca_core.models.llada import Llada
 from dtca_core.models.predictor import MaskPredictor
+from dtca_core.models.tensors import check_tensors, read_tensors
+from dtca_core.models.tokenizer import check_tokenizer, load_tokenizer
 
 EMBEDDED = Path(__file__).parent / "embedded"
 """Folder of the model that comes with the package."""
 
-_MODEL_FILES = ("*.safetensors", "*.json", "*.jinja")
-_TOKENIZER_FILES = ("tokenizer*.json", "special_tokens_map.json", "chat_template.jinja")
+_HUB_FILES = ("*.safetensors", "*.json", "*.jinja")
+"""What is fetched of a repository: no code, no pickle."""
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_SHARD_SIZE = "5GB"
+"""Largest file of written weights, as the published ones: larger models get several."""
 
 
 def load_predictor(
     source: str | Path, *, device: str = "cpu", dtype: str = "float32"
 ) -> MaskPredictor:
-    """Return the model of a folder, ready to predict; weights are read shard by shard.
+    """Return the model of a folder, ready to predict; weights are read piece by piece.
 
     Args:
         source: "embedded", a local folder in the published LLaDA layout, or a hub id. A folder
             without a tokenizer still predicts.
         device: "auto", "cpu" or a CUDA device.
-        dtype: "float32" or "bfloat16".
+        dtype: "float32" or "bfloat16", whatever the weights are stored in.
 
     Raises:
-        ModelError: the folder lacks its config or weights, or a tensor is missing, unexpected,
-            unreadable or of another shape; the message names it.
+        ModelError: the folder lacks its config or weights, a tensor is missing, unexpected,
+            unreadable or of another shape or type, or the tokenizer is of another model; the
+            message names it.
     """
     if dtype not in _DTYPES:
         raise ModelError(f"dtype={dtype!r} is not to be had; use {' or '.join(_DTYPES)}.")
     folder = model_folder(source)
     model = check_model(folder)
     target = resolve_device(device)
-    for name, weight in _read_weights(folder):
-        weight = weight.to(device=target, dtype=_DTYPES[dtype])
-        model.load_state_dict({name: weight}, strict=False, assign=True)
+    for name, weight in read_tensors(folder, dtype=_DTYPES[dtype], device=target):
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, nn.Parameter(weight))
     return model.eval()
 
 
@@ -57,36 +61,32 @@ def check_model(folder: Path) -> Llada:
     Raises:
         ModelError: as `load_predictor`.
     """
-    config = _read_json(folder / "config.json")
-    with torch.device("meta"):
-        model = Llada(config, tokenizer=load_tokenizer(folder), origin=str(folder / "config.json"))
-    expected = {name: list(weight.shape) for name, weight in model.state_dict().items()}
-    found = dict(_read_shapes(folder))
-    for name, shape in found.items():
-        if name not in expected:
-            raise ModelError(
-                f"{folder} holds a tensor {name!r} that a LLaDA of this config does not have; "
-                "config.json and the weights belong to different models."
-            )
-        if shape != expected[name]:
-            raise ModelError(
-                f"{folder}: tensor {name!r} is {shape}, config.json needs {expected[name]}; "
-                "config.json and the weights belong to different models."
-            )
-    if missing := sorted(expected.keys() - found.keys()):
-        raise ModelError(
-            f"{folder} lacks {len(missing)} of {len(expected)} tensors, the first is "
-            f"{missing[0]!r}; the download is incomplete, fetch the folder again."
+    config = read_config(folder)
+    model = _without_weights(config, load_tokenizer(folder), str(folder / "config.json"))
+    check_tensors(folder, _shapes(model))
+    if model.tokenizer is not None:
+        check_tokenizer(
+            model.tokenizer,
+            vocab_size=model.vocab_size,
+            mask_id=model.mask_id,
+            eos_id=model.eos_id,
+            origin=folder,
         )
     return model
 
 
 def save_predictor(predictor: MaskPredictor, folder: Path, *, tokenizer_from: Path | None) -> None:
-    """Write a model in the layout it is read in: config, safetensors, tokenizer files."""
+    """Write a model in the layout it is read in: config, safetensors, tokenizer files.
+
+    Raises:
+        ModelError: the model does not hold the tensors of its config, as where its weights are
+            spread over processes; nothing is written then, and an older model stays.
+    """
     from huggingface_hub import save_torch_state_dict
 
+    _refuse_incomplete(predictor)
     folder.mkdir(parents=True, exist_ok=True)
-    save_torch_state_dict(dict(predictor.state_dict()), folder)
+    save_torch_state_dict(dict(predictor.state_dict()), folder, max_shard_size=_SHARD_SIZE)
     config = json.dumps(predictor.config, indent=2, sort_keys=True) + "\n"
     (folder / "config.json").write_text(config, encoding="utf-8")
     for path in tokenizer_files(tokenizer_from) if tokenizer_from else ():
@@ -114,7 +114,7 @@ def model_folder(source: str | Path) -> Path:
     )
 
     try:
-        return Path(snapshot_download(str(source), allow_patterns=list(_MODEL_FILES)))
+        return Path(snapshot_download(str(source), allow_patterns=list(_HUB_FILES)))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise ModelError(
             f"model {str(source)!r} is no folder here and the hub did not give it "
@@ -125,39 +125,6 @@ def model_folder(source: str | Path) -> Path:
 def model_files(folder: Path) -> list[Path]:
     """Return the files that make up a model; its digest is theirs."""
     return [folder / "config.json", *weight_files(folder), *tokenizer_files(folder)]
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """Return the safetensors files of a model folder: those of its index, or the only one."""
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        weight_map = _read_json(index).get("weight_map")
-        names = sorted(set(weight_map.values())) if isinstance(weight_map, dict) else []
-    else:
-        names = ["model.safetensors"]
-    files = [folder / Path(name).name for name in names]
-    missing = [path.name for path in files if not path.is_file()]
-    if missing or not files:
-        raise ModelError(
-            f"{folder} lacks {', '.join(missing) or 'a list of weights in its index'}; give the "
-            "folder of a complete checkpoint in safetensors."
-        )
-    return files
-
-
-def tokenizer_files(folder: Path) -> list[Path]:
-    """Return the tokenizer files of a model folder."""
-    return sorted(path for pattern in _TOKENIZER_FILES for path in folder.glob(pattern))
-
-
-def load_tokenizer(folder: Path) -> Any:
-    """Return the fast tokenizer of a model folder, or None where there is none."""
-    if not (folder / "tokenizer.json").is_file():
-        return None
-    from transformers import PreTrainedTokenizerFast
-
-    _read_json(folder / "tokenizer.json")  # a damaged file is named before it is parsed
-    return PreTrainedTokenizerFast.from_pretrained(str(folder))
 
 
 def resolve_device(device: str) -> torch.device:
@@ -174,43 +141,25 @@ def resolve_device(device: str) -> torch.device:
     return chosen
 
 
-def _read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    """Yield every tensor of a folder's safetensors files, one at a time."""
-    for shard in weight_files(folder):
-        with _opened(shard) as tensors:
-            for name in tensors.keys():  # noqa: SIM118  (safe_open is no mapping)
-                yield name, tensors.get_tensor(name)
+def _without_weights(config: Mapping[str, Any], tokenizer: Any, origin: str) -> Llada:
+    """Return the model of a config with names and shapes, but no memory for its weights."""
+    with torch.device("meta"):
+        return Llada(config, tokenizer=tokenizer, origin=origin)
 
 
-def _read_shapes(folder: Path) -> Iterator[tuple[str, list[int]]]:
-    """Yield the shape of every tensor, from the headers of the files alone."""
-    for shard in weight_files(folder):
-        with _opened(shard) as tensors:
-            for name in tensors.keys():  # noqa: SIM118  (safe_open is no mapping)
-                yield name, list(tensors.get_slice(name).get_shape())
+def _shapes(model: MaskPredictor) -> dict[str, list[int]]:
+    """Return the shape of each tensor of a model."""
+    return {name: list(weight.shape) for name, weight in model.state_dict().items()}
 
 
-@contextmanager
-def _opened(shard: Path) -> Generator[Any, None, None]:
-    """Open a safetensors file, or raise ModelError that names it."""
-    try:
-        with safe_open(shard, framework="pt") as tensors:
-            yield tensors
-    except SafetensorError as error:
-        raise ModelError(
-            f"{shard} cannot be read ({error}); the file is truncated or altered, fetch it again."
-        ) from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise ModelError(f"{path} does not exist; a model folder holds config.json and weights.")
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is not JSON ({error}); fetch the folder again.") from None
-    if not isinstance(value, dict):
-        raise ModelError(
-            f"{path} holds a {type(value).__name__}, not named fields; fetch the folder again."
-        )
-    return value
+def _refuse_incomplete(predictor: MaskPredictor) -> None:
+    """Raise ModelError if a model does not hold the tensors of its config."""
+    needed = _shapes(_without_weights(predictor.config, None, "the config of the model"))
+    held = _shapes(predictor)
+    for name in sorted(needed.keys() | held.keys()):
+        if held.get(name) != needed.get(name):
+            raise ModelError(
+                f"the model holds tensor {name!r} as {held.get(name, 'nothing')}, its config needs "
+                f"{needed.get(name, 'nothing')}; gather weights that are spread over processes "
+                "before they are saved."
+            )

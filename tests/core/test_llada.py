@@ -1,6 +1,7 @@
 """Tests of the LLaDA architecture: the published logits, then what padding and windows may do."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -194,13 +195,29 @@ def test_grouped_heads_are_full_heads_that_share_keys_and_values(config, n_kv_he
         ("alibi", True),
         ("input_emb_norm", True),
         ("scale_logits", True),
+        ("model_type", "Dream"),
+        ("block_group_size", 2),
+        ("layer_norm_with_affine", False),
+        ("bias_for_layer_norm", True),
+        ("rope_full_precision", False),
+        ("rope_scaling", {"type": "linear", "factor": 2.0}),
+        ("multi_query_attention", True),
+        ("attention_dropout", 0.1),
+        ("embedding_dropout", 0.1),
+        ("residual_dropout", 0.1),
     ],
 )
 def test_another_architecture_is_refused_by_the_name_of_its_field(config, name, value):
-    with pytest.raises(ModelError, match=f"^the config says {name}={value!r}; .* {name}=.* only"):
+    found = re.escape(f"{name}={value!r}")
+    with pytest.raises(ModelError, match=f"^the config says {found}; .* {name}=.* only"):
         Llada({**config, name: value})
     without = {key: kept for key, kept in config.items() if key != name}
     assert Llada(without).shape == Llada(config).shape
+
+
+@pytest.mark.parametrize("name", ["bias_for_layer_norm", "multi_query_attention", "rope_scaling"])
+def test_null_says_no(config, name):
+    assert Llada({**config, name: None}).shape == Llada(config).shape
 
 
 def test_every_missing_field_is_named(config):
@@ -218,11 +235,23 @@ def test_every_missing_field_is_named(config):
         ({"n_layers": 0}, "n_layers=0"),
         ({"n_layers": "3"}, "n_layers='3'"),
         ({"mask_token_id": 203}, "mask_token_id=203; its vocabulary has 203 tokens"),
+        ({"mask_token_id": None}, "mask_token_id=None; it needs an integer"),
+        ({"pad_token_id": 200}, "pad_token_id=200, which is mask_token_id"),
+        ({"eos_token_id": 200}, "eos_token_id=200, which is mask_token_id"),
+        ({"vocab_size": 204}, "vocab_size=204, more than embedding_size=203"),
+        ({"vocab_size": "203"}, "vocab_size='203'; it needs an integer"),
+        ({"rope_theta": "500000"}, "rope_theta='500000'; it needs a number above 0"),
+        ({"rope_theta": float("nan")}, "rope_theta=nan; it needs a number above 0"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps=0; it needs a number above 0"),
     ],
 )
 def test_sizes_that_do_not_fit_together_are_refused(config, changes, message):
     with pytest.raises(ModelError, match=message):
         Llada({**config, **changes})
+
+
+def test_whole_numbers_will_do_for_scales(config):
+    assert Llada({**config, "rope_theta": 500000}).shape == Llada(config).shape
 
 
 def test_the_facts_of_a_model_are_those_of_its_config(golden_predictor):
