@@ -106,6 +106,13 @@ class ModelConfig(Settings):
     )
 
 
+class Budget(Settings):
+    """How much a response may cost at evaluation."""
+
+    gen_length: int = Field(default=40, gt=0, description="Response length in tokens.")
+    steps: int = Field(default=20, gt=0, description="Denoising steps.")
+
+
 class SamplerConfig(Settings):
     """How a response is denoised."""
 
@@ -146,6 +153,10 @@ class SamplerConfig(Settings):
         """Steps spent on each block when no threshold or factor decides."""
         return self.steps // self.num_blocks
 
+    def at(self, budget: Budget) -> "SamplerConfig":
+        """Return these settings at a budget; refuses lengths that the blocks do not fit."""
+        return SamplerConfig(**{**self.model_dump(), **budget.model_dump()})
+
     @model_validator(mode="after")
     def _blocks_fit(self) -> "SamplerConfig":
         if self.gen_length % self.block_length:
@@ -180,7 +191,7 @@ def _embedded_sampler(steps: int, temperature: float) -> SamplerConfig:
     return SamplerConfig(gen_length=40, block_length=8, steps=steps, temperature=temperature)
 
 
-Protocol = Literal["plain", "drift"]
+Protocol = Literal["plain", "drift", "d1", "llada"]
 PROTOCOL_DESCRIPTION = "How a problem is asked and its answer read; see evaluation/protocols.py."
 
 
@@ -309,35 +320,34 @@ class TrainConfig(Settings):
     micro_batch_size: int = execution(128, gt=0, description="Denoising states per backward.")
 
 
-class Budget(Settings):
-    """How much a response may cost at evaluation."""
-
-    gen_length: int = Field(default=40, gt=0, description="Response length in tokens.")
-    steps: int = Field(default=20, gt=0, description="Denoising steps.")
-
-
 class EvaluateConfig(Settings):
-    """Greedy accuracy at several budgets under one named protocol."""
+    """Accuracy at several budgets under one named protocol."""
 
     protocol: Protocol = Field(default="plain", description=PROTOCOL_DESCRIPTION)
-    sampler: SamplerConfig = _embedded_sampler(steps=20, temperature=0.0)
-    budgets: tuple[Budget, ...] = Field(
-        default=(Budget(steps=5), Budget(steps=10), Budget(steps=20)),
+    sampler: SamplerConfig | None = Field(
+        default=None,
+        description="How to denoise, in place of the protocol's own way; null: its own.",
+    )
+    budgets: tuple[Budget, ...] | None = Field(
+        default=None,
         min_length=1,
-        description="Lengths and steps to evaluate at; the rest comes from sampler.",
+        description="Lengths and steps to evaluate at, in place of the protocol's own.",
     )
     seed: int = Field(default=0, ge=0, description="Seed of the samples, if not greedy.")
     batch_size: int = execution(64, gt=0, description="Responses denoised together.")
     shard_size: int = execution(128, gt=0, description="Problems per durable shard.")
 
-    def sampler_at(self, budget: Budget) -> SamplerConfig:
-        """Return the sampler of one budget; refuses lengths that its blocks do not fit."""
-        return SamplerConfig(**{**self.sampler.model_dump(), **budget.model_dump()})
-
     @model_validator(mode="after")
-    def _every_budget_fits(self) -> "EvaluateConfig":
-        for budget in self.budgets:
-            self.sampler_at(budget)
+    def _settings_are_whole(self) -> "EvaluateConfig":
+        if (self.sampler is None) != (self.budgets is None):
+            given, other = ("sampler", "budgets") if self.sampler else ("budgets", "sampler")
+            raise ValueError(
+                f"{given} is set and {other} is not: together they stand in place of the "
+                f"protocol's own settings. Set {other} too, or neither."
+            )
+        if self.sampler is not None:
+            for budget in self.budgets or ():
+                self.sampler.at(budget)
         return self
 
 

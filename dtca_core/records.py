@@ -78,6 +78,8 @@ EVALUATION_SCHEMA = pa.schema(
         pa.field("gen_length", pa.int32(), nullable=False),
         pa.field("steps", pa.int32(), nullable=False),
         pa.field("correct", pa.bool_(), nullable=False),
+        pa.field("undecided", pa.bool_(), nullable=False),
+        pa.field("boxed", pa.bool_(), nullable=False),
         pa.field("extracted_answer", pa.string()),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("response_text", pa.string(), nullable=False),

@@ -10,10 +10,10 @@ from dtca_core.categories import is_special, token_spans
 from dtca_core.config import SamplerConfig
 from dtca_core.data.problems import Problem
 from dtca_core.errors import DataError
-from dtca_core.evaluation.protocols import PROTOCOLS
-from dtca_core.evaluation.scoring import Score, score_answers
+from dtca_core.evaluation.protocols import QUESTION, Prompt, Task, find_setup
+from dtca_core.evaluation.scoring import Score, demand_box, score_answers
 from dtca_core.models import MaskPredictor
-from dtca_core.models.chat import encode_prompt
+from dtca_core.models.chat import encode_between, encode_prompt
 from dtca_core.randomness import stream
 from dtca_core.records import TrajectoryBatch
 from dtca_core.sampling import Progress, denoise
@@ -55,6 +55,7 @@ def roll_out(
     *,
     num_samples: int,
     protocol: str,
+    task: Task,
     seed: int,
     purpose: str,
     batch_size: int,
@@ -71,6 +72,7 @@ def roll_out(
         sampler: how to denoise.
         num_samples: responses per problem.
         protocol: how a problem becomes a prompt and how its answer is read.
+        task: what the answers of the data set look like.
         seed: seed of the run.
         purpose: names the use, such as "update 3", so that uses draw different samples.
         batch_size: responses denoised together.
@@ -78,8 +80,8 @@ def roll_out(
     """
     asked = [problem for problem in problems for _ in range(num_samples)]
     samples = [sample for _ in problems for sample in range(num_samples)]
-    chat = PROTOCOLS[protocol].message
-    encoded = {p.problem_id: encode_prompt(predictor.tokenizer, chat(p.question)) for p in problems}
+    prompt = find_setup(protocol, task).prompt
+    encoded = {p.problem_id: _encoded(predictor.tokenizer, prompt, p.question) for p in problems}
     prompts = [encoded[problem.problem_id] for problem in asked]
     generators = [
         stream(seed, purpose, problem.problem_id, sample)
@@ -91,7 +93,15 @@ def roll_out(
             for i, j in _ranges(len(prompts), batch_size)
         ]
     )
-    return _scored(predictor, asked, samples, prompts, trajectories, protocol)
+    return _scored(predictor, asked, samples, prompts, trajectories, protocol, task)
+
+
+def _encoded(tokenizer: Any, prompt: Prompt, question: str) -> list[int]:
+    """Return the tokens of a protocol's prompt for a question."""
+    if prompt.template is None:
+        return encode_prompt(tokenizer, prompt.chat(question), prompt.prefill)
+    before, _, after = prompt.template.partition(QUESTION)
+    return encode_between(tokenizer, before, prompt.message(question), after + prompt.prefill)
 
 
 def _ranges(count: int, size: int) -> list[tuple[int, int]]:
@@ -105,13 +115,17 @@ def _scored(
     prompts: Sequence[Sequence[int]],
     trajectories: TrajectoryBatch,
     protocol: str,
+    task: Task,
 ) -> RolloutBatch:
     lengths = trajectories.num_response_tokens.tolist()
     rows = zip(trajectories.response_ids.tolist(), lengths, strict=True)
     responses = [ids[:length] for ids, length in rows]
     decoded = [token_spans(predictor.tokenizer, ids) for ids in responses]
     texts = [text for text, _ in decoded]
-    scores = score_answers(texts, [problem.answer for problem in problems], protocol=protocol)
+    references = [problem.answer for problem in problems]
+    scores = score_answers(texts, references, protocol=protocol, task=task)
+    if find_setup(protocol, task).needs_box:
+        scores = demand_box(scores)
     return RolloutBatch(
         problems=tuple(problems),
         samples=tuple(samples),

@@ -1,7 +1,7 @@
 """Evaluation: which answer a response gives, whether it is right, and which model is better."""
 
 from dtca_core.evaluation.comparison import PairedComparison, paired_test, wilson_interval
-from dtca_core.evaluation.protocols import PROTOCOLS, Protocol
+from dtca_core.evaluation.protocols import PROTOCOLS, Protocol, Setup, task_of
 from dtca_core.evaluation.scoring import Score, score_answers
 
 __all__ = [
@@ -9,7 +9,9 @@ __all__ = [
     "PairedComparison",
     "Protocol",
     "Score",
+    "Setup",
     "paired_test",
     "score_answers",
+    "task_of",
     "wilson_interval",
 ]

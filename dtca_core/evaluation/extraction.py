@@ -1,12 +1,9 @@
 r"""Which part of a response is its answer.
 
 Only the response may be given, never the prompt: an instruction holds a `\boxed` of its own.
-Reading answers out of reasoning or answer tags (the d1 protocol) is left out.
 """
 
 import re
-from collections.abc import Callable
-from types import MappingProxyType
 
 from dtca_core.evaluation.forms import Quantity, Words
 from dtca_core.evaluation.latex import brace_pairs
@@ -61,12 +58,6 @@ def stated_answer(response: str) -> str | None:
         return last_boxed(text)
     text = _SPECIAL_TOKEN.sub(" ", text)
     return _after_marker(text) or _closing_phrase(text) or _last_number(text)
-
-
-EXTRACTIONS: MappingProxyType[str, Callable[[str], str | None]] = MappingProxyType(
-    {"boxed": boxed_answer, "stated": stated_answer}
-)
-"""The ways to find an answer, by the name that a protocol gives."""
 
 
 def _after_thinking(response: str) -> str:

@@ -1,62 +1,237 @@
-r"""Named ways to ask and to read, so that an accuracy can be compared within one of them.
+r"""Named ways to ask, to denoise and to read, so that an accuracy can be compared within one.
 
-The protocols of d1 and of LLaDA's own evaluation are left out: both need a prefilled or
-few-shot prompt, and d1 reads answer tags.
+A protocol has a set-up for each task: answers in LaTeX (`math`), or plain numbers (`gsm8k`). Where
+a published protocol is not followed to the letter, its `source` says so.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
+from dtca_core.config import Budget, SamplerConfig
 from dtca_core.errors import ConfigError
+from dtca_core.evaluation.rational import rational
+from dtca_core.evaluation.shots import GSM8K_SHOTS, Shot
 
 QUESTION = "{question}"
+"""Stands for the problem in an instruction."""
+
+Task = Literal["math", "gsm8k"]
+"""What answers look like: LaTeX expressions, or plain numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """What a problem becomes for the model."""
+
+    instruction: str
+    """The user's message; `{question}` stands for the problem."""
+    shots: tuple[Shot, ...] = ()
+    """Worked examples that come first, each a turn of the user and one of the assistant."""
+    template: str | None = None
+    """Text around the user's message, special tokens included; None: the model's chat template."""
+    prefill: str = ""
+    """How the assistant's answer is made to begin; it is not part of the response."""
+
+    def message(self, question: str) -> str:
+        """Return the user's message that asks a question."""
+        return self.instruction.replace(QUESTION, question)
+
+    def chat(self, question: str) -> list[dict[str, str]]:
+        """Return the conversation up to the user's message that asks a question."""
+        turns = [(self.message(shot.question), shot.answer) for shot in self.shots]
+        messages = [
+            message
+            for asked, answered in turns
+            for message in (_said("user", asked), _said("assistant", answered))
+        ]
+        return [*messages, _said("user", self.message(question))]
+
+
+def _said(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """An accuracy that others published for this set-up."""
+
+    model: str
+    dataset: str
+    gen_length: int
+    percent: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A protocol on one task."""
+
+    prompt: Prompt
+    sampler: SamplerConfig
+    """How responses are denoised, but for length and steps."""
+    budgets: tuple[Budget, ...]
+    """The lengths and steps to evaluate at."""
+    reading: Literal["ours", "d1"] = "ours"
+    """Who finds and compares the answer: see `scoring` and `d1`."""
+    needs_box: bool = False
+    r"""Whether a right answer counts only in a `\boxed`."""
+    expected: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """What a problem becomes for the model, and where its answer is looked for."""
+    """A named way to evaluate."""
 
     name: str
-    """The name in the config."""
-    instruction: str
-    """The user's message; `{question}` stands for the problem."""
-    extraction: str
-    """Name of a function in `extraction.EXTRACTIONS`."""
     source: str
-    """Where the protocol comes from, and what of it is ours."""
-    expected: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Published accuracies in percent, by model, dataset and length; empty where none is known."""
-
-    def message(self, question: str) -> list[dict[str, str]]:
-        """Return the chat of one user's message that asks a question."""
-        return [{"role": "user", "content": self.instruction.replace(QUESTION, question)}]
+    """Where it comes from, and what of it is ours."""
+    setups: Mapping[Task, Setup]
 
 
-PROTOCOLS: Mapping[str, Protocol] = {
-    "plain": Protocol(
-        name="plain",
-        instruction=QUESTION,
-        extraction="stated",
-        source="Ours: the question alone in the model's own chat template. The answer is read by "
-        "the conventions of this project: a box first, then weaker ways to state an answer.",
+def _budgets(*lengths_and_steps: tuple[int, int]) -> tuple[Budget, ...]:
+    return tuple(Budget(gen_length=length, steps=steps) for length, steps in lengths_and_steps)
+
+
+def _published(dataset: str, source: str, **percents: float) -> tuple[Published, ...]:
+    """Return accuracies of LLaDA-8B-Instruct by length, named `at_128=26.0`."""
+    return tuple(
+        Published(
+            model="LLaDA-8B-Instruct",
+            dataset=dataset,
+            gen_length=int(name.removeprefix("at_")),
+            percent=percent,
+            source=source,
+        )
+        for name, percent in percents.items()
+    )
+
+
+_PLAIN = Setup(
+    prompt=Prompt(instruction=QUESTION),
+    sampler=SamplerConfig(gen_length=40, block_length=8, steps=20),
+    budgets=_budgets((40, 5), (40, 10), (40, 20)),
+)
+
+_DRIFT = Setup(
+    prompt=Prompt(
+        instruction="You need to put your final answer in \\boxed{}. This is the problem:\n"
+        + QUESTION,
+        template=f"<|startoftext|><|start_header_id|>user<|end_header_id|>{QUESTION}<|eot_id|>"
+        "<|startoftext|><|start_header_id|>assistant<|end_header_id|>\n",
     ),
-    "drift": Protocol(
-        name="drift",
-        instruction=f"Solve this problem and put its final answer in \\boxed{{}}.\n{QUESTION}",
-        extraction="boxed",
-        source="After Drift (dLLM-RL): zero-shot, one instruction to box, then the problem; the "
-        "last balanced box is the answer. The wording of the instruction is ours, and so is the "
-        "use of the model's own chat template. No published number is known whose length and "
-        "wording agree.",
+    sampler=SamplerConfig(
+        gen_length=256, block_length=32, steps=256, threshold=0.9, cache="prefix"
     ),
-}
+    budgets=_budgets((128, 128), (256, 256), (512, 512)),
+    needs_box=True,
+)
+
+_D1_PROMPT = Prompt(
+    instruction="You are a math expert. You will be given a question to solve. Solve it step by "
+    "step. Wrap the final answer in a \\boxed{}. \nRespond in the following format:\n<reasoning>\n"
+    "Your reasoning here\n</reasoning>\n<answer>\n\\boxed{...}\n</answer>\n\n" + QUESTION,
+    prefill="<reasoning>",
+)
+_D1_SAMPLER = SamplerConfig(gen_length=256, block_length=32, steps=128)
+_D1_BUDGETS = _budgets((128, 64), (256, 128), (512, 256))
+
+_LLADA = "EVAL.md of ML-GSAI/LLaDA, semi-autoregressive; 78.9 and 42.7 with OpenCompass"
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
+    {
+        "plain": Protocol(
+            name="plain",
+            source="Ours: the question alone in the model's own chat template, denoised as the "
+            "embedded model is. No number is published.",
+            setups={"math": _PLAIN, "gsm8k": _PLAIN},
+        ),
+        "drift": Protocol(
+            name="drift",
+            source="ant-research/Drift: trainer/prompts.py, configs/eval/eval_llada_math.yaml. "
+            "Zero-shot, its own template, threshold 0.9 with a prefix cache. Its cached forwards "
+            "see at most 128 tokens beyond the block; ours see all. Where answers are not equal it "
+            "tries cleaned-up strings too; we compare exactly. No number of LLaDA-8B-Instruct is "
+            "published in its repository.",
+            setups={"math": _DRIFT, "gsm8k": _DRIFT},
+        ),
+        "d1": Protocol(
+            name="d1",
+            source="dllm-reasoning/d1: eval/. Zero-shot, the instruction in the user's turn, the "
+            "response begins after an opening reasoning tag, two tokens a step, no cache; answers "
+            "are read and compared as d1 does.",
+            setups={
+                "math": Setup(
+                    prompt=_D1_PROMPT,
+                    sampler=_D1_SAMPLER,
+                    budgets=_D1_BUDGETS,
+                    reading="d1",
+                    expected=_published(
+                        "MATH500", "d1, table of baselines", at_128=26.0, at_256=32.4, at_512=36.2
+                    ),
+                ),
+                "gsm8k": Setup(
+                    prompt=_D1_PROMPT,
+                    sampler=_D1_SAMPLER,
+                    budgets=_D1_BUDGETS,
+                    reading="d1",
+                    expected=_published(
+                        "GSM8K test",
+                        "d1, table of baselines; 128 and 256 as recalled",
+                        at_128=68.7,
+                        at_256=76.7,
+                        at_512=78.2,
+                    ),
+                ),
+            },
+        ),
+        "llada": Protocol(
+            name="llada",
+            source="ML-GSAI/LLaDA: EVAL.md, which evaluates with OpenCompass. One token a step. "
+            "GSM8K with four worked examples as turns, MATH without. The examples are ours in the "
+            "same form, and so are reading and comparison of answers; the published number of MATH "
+            "is of its whole test set, not of MATH500.",
+            setups={
+                "math": Setup(
+                    prompt=Prompt(
+                        instruction=f"{QUESTION}\nPlease reason step by step, and put your final "
+                        "answer within \\boxed{}."
+                    ),
+                    sampler=SamplerConfig(gen_length=512, block_length=64, steps=512),
+                    budgets=_budgets((512, 512)),
+                    expected=_published("MATH test", _LLADA, at_512=42.2),
+                ),
+                "gsm8k": Setup(
+                    prompt=Prompt(
+                        instruction=f"Question: {QUESTION}\nLet's think step by step\nAnswer:",
+                        shots=GSM8K_SHOTS,
+                    ),
+                    sampler=SamplerConfig(gen_length=256, block_length=8, steps=256),
+                    budgets=_budgets((256, 256)),
+                    expected=_published("GSM8K test", _LLADA, at_256=78.6),
+                ),
+            },
+        ),
+    }
+)
 """Every protocol by its name."""
 
 
-def find_protocol(name: str) -> Protocol:
-    """Return the protocol of that name, or raise ConfigError that lists them all."""
+def task_of(references: Sequence[str]) -> Task:
+    """Return the task of a split: `gsm8k` where more than 9 of 10 references are plain numbers.
+
+    Of MATH500's references 6 in 10 are, of GSM8K's all, but for what is missing in some files.
+    It decides how all answers are read; so give the references of a whole split, not of a batch.
+    """
+    numbers = sum("\\" not in text and rational(text.strip()) is not None for text in references)
+    return "gsm8k" if numbers > 0.9 * len(references) else "math"
+
+
+def find_setup(name: str, task: Task) -> Setup:
+    """Return a protocol on a task, or raise ConfigError that lists all protocols."""
     if name not in PROTOCOLS:
         raise ConfigError(
             f"protocol {name!r} does not exist; use one of {', '.join(sorted(PROTOCOLS))}."
         )
-    return PROTOCOLS[name]
+    return PROTOCOLS[name].setups[task]

@@ -6,14 +6,15 @@ and is counted apart. A bug in the judge is a crash, never a silent zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dtca_core.errors import DataError
+from dtca_core.evaluation import d1
 from dtca_core.evaluation.equivalence import ExactCalculator, NeedsAlgebraError, agree
-from dtca_core.evaluation.extraction import EXTRACTIONS, last_boxed
+from dtca_core.evaluation.extraction import boxed_answer, last_boxed, stated_answer
 from dtca_core.evaluation.judges import Judges, shared_judges
 from dtca_core.evaluation.latex import is_balanced
-from dtca_core.evaluation.protocols import find_protocol
+from dtca_core.evaluation.protocols import Task, find_setup, task_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,32 +29,64 @@ class Score:
     """Why, in a few words."""
     undecided: bool = False
     """Whether the limits on time and memory were reached before a verdict; then not correct."""
+    boxed: bool = False
+    r"""Whether the answer stands in a `\boxed`."""
 
 
 def score_answers(
-    outputs: list[str], references: list[str], *, protocol: str = "drift"
+    outputs: list[str],
+    references: list[str],
+    *,
+    protocol: str = "drift",
+    task: Task | None = None,
 ) -> list[Score]:
-    """Return the verdict on each response, read as the protocol says.
+    r"""Return the verdict on each response, read as the protocol says.
+
+    Whether a right answer has to stand in a `\boxed` is not asked here; see `demand_box`.
 
     Args:
         outputs: responses, without their prompts.
         references: right answers, in the same order.
         protocol: a name in `PROTOCOLS`.
+        task: what answers look like; None: as all these references together say.
     """
     if len(outputs) != len(references):
         raise DataError(
             f"{len(outputs)} outputs and {len(references)} references were given; each output "
             "needs the one reference of its problem, in the same order."
         )
-    extract = EXTRACTIONS[find_protocol(protocol).extraction]
-    absent = "no complete \\boxed{}" if protocol == "drift" else "no answer stated"
-    answers = [extract(output) for output in outputs]
+    task = task or task_of(references)
+    if find_setup(protocol, task).reading == "d1":
+        return [_d1_score(*pair, task) for pair in zip(outputs, references, strict=True)]
+    answers = [stated_answer(output) for output in outputs]
     expected = [reference_answer(reference) for reference in references]
     verdicts = judge(answers, expected, shared_judges())
     return [
-        _score(answer, reference, verdict, absent)
-        for answer, reference, verdict in zip(answers, expected, verdicts, strict=True)
+        _score(output, answer, reference, verdict)
+        for output, answer, reference, verdict in zip(
+            outputs, answers, expected, verdicts, strict=True
+        )
     ]
+
+
+def demand_box(scores: Sequence[Score]) -> list[Score]:
+    r"""Return scores in which a right answer outside of a `\boxed` does not count."""
+    return [
+        replace(score, correct=False, reason="equal, but not in a \\boxed{}")
+        if score.correct and not score.boxed
+        else score
+        for score in scores
+    ]
+
+
+def _d1_score(output: str, reference: str, task: Task) -> Score:
+    """Return the verdict of d1's own reading and comparison."""
+    if task == "gsm8k":
+        answer, same = d1.number_answer(output), d1.same_number
+    else:
+        answer, same = d1.math_answer(output), d1.same_text
+    verdict = answer is not None and same(answer, reference)
+    return _score(output, answer, reference, verdict)
 
 
 def reference_answer(reference: str) -> str:
@@ -93,16 +126,15 @@ def _exact(answer: str, reference: str) -> bool | None:
         return None
 
 
-def _score(answer: str | None, reference: str, verdict: bool | str, absent: str) -> Score:
+def _score(output: str, answer: str | None, reference: str, verdict: bool | str) -> Score:
     if answer is None:
-        return Score(correct=False, extracted=None, reason=absent)
+        return Score(correct=False, extracted=None, reason="no answer stated")
+    boxed = boxed_answer(output) is not None
     if isinstance(verdict, str):
         reason = f"undecided, {verdict}: is {_short(answer)} equal to {_short(reference)}?"
-        return Score(correct=False, extracted=answer, reason=reason, undecided=True)
-    if verdict:
-        return Score(correct=True, extracted=answer, reason="equal")
-    reason = f"{_short(answer)} is not {_short(reference)}"
-    return Score(correct=False, extracted=answer, reason=reason)
+        return Score(correct=False, extracted=answer, reason=reason, undecided=True, boxed=boxed)
+    reason = "equal" if verdict else f"{_short(answer)} is not {_short(reference)}"
+    return Score(correct=verdict, extracted=answer, reason=reason, boxed=boxed)
 
 
 def _short(text: str, limit: int = 60) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from dtca_core.config import Budget, EvaluateConfig
 from dtca_core.data.problems import Problem
-from dtca_core.evaluation.answers import answers_at
+from dtca_core.evaluation.answers import Examination, answers_at, examination
 from dtca_core.evaluation.comparison import wilson_interval
 from dtca_core.models import MaskPredictor
 
@@ -14,13 +14,18 @@ def evaluate_model(
     predictor: MaskPredictor, problems: Sequence[Problem], config: EvaluateConfig
 ) -> list[dict[str, Any]]:
     """Return accuracy, count, interval and accuracy by kind of problem, for each budget."""
-    return [_evaluate_at(predictor, problems, config, budget) for budget in config.budgets]
+    exam = examination(config, problems)
+    return [_evaluate_at(predictor, problems, exam, budget, config) for budget in exam.budgets]
 
 
 def _evaluate_at(
-    predictor: MaskPredictor, problems: Sequence[Problem], config: EvaluateConfig, budget: Budget
+    predictor: MaskPredictor,
+    problems: Sequence[Problem],
+    exam: Examination,
+    budget: Budget,
+    config: EvaluateConfig,
 ) -> dict[str, Any]:
-    rollouts = answers_at(predictor, problems, config, budget)
+    rollouts = answers_at(predictor, problems, exam, budget, config)
     by_kind: dict[str, list[bool]] = {}
     for problem, score in zip(rollouts.problems, rollouts.scores, strict=True):
         by_kind.setdefault(problem.kind, []).append(score.correct)

@@ -5,11 +5,10 @@ from typing import Any
 import pyarrow as pa
 
 from dtca_core.config import Budget, EvaluateConfig
-from dtca_core.data.problems import Problem, read_split
-from dtca_core.evaluation.answers import answers_at
-from dtca_core.evaluation.protocols import PROTOCOLS
+from dtca_core.data.problems import read_split
+from dtca_core.evaluation.answers import answers_at, examination
 from dtca_core.evaluation.summary import summarise
-from dtca_core.models import MaskPredictor, load_predictor
+from dtca_core.models import load_predictor
 from dtca_core.records import EVALUATION_SCHEMA
 from dtca_core.rollouts import RolloutBatch
 from dtca_core.stages.prepare import PROBLEMS_FILE
@@ -31,26 +30,29 @@ def build(context: StageContext) -> Counts:
     problems = read_split(context.inputs["dataset"].path / PROBLEMS_FILE, "test")
     model = context.model_config
     predictor = load_predictor(model.source, device=model.device, dtype=model.dtype)
-    total = len(problems) * len(config.budgets)
-    for done, budget in enumerate(config.budgets):
+    exam = examination(config, problems)
+    total = len(problems) * len(exam.budgets)
+    for done, budget in enumerate(exam.budgets):
         before = done * len(problems)
         build_shards(
             context.folder,
             stem(budget),
             len(problems),
             config.shard_size,
-            lambda first, end, budget=budget: _shard(
-                predictor, problems[first:end], config, budget
+            lambda first, end, budget=budget: _table(
+                answers_at(predictor, problems[first:end], exam, budget, config), budget
             ),
             lambda end, before=before: context.listener.progress(before + end, total, "answers"),
         )
     summaries = [
-        summarise(read_results(context.folder, budget), budget) for budget in config.budgets
+        summarise(read_results(context.folder, budget), exam, budget) for budget in exam.budgets
     ]
     summary = {
-        "protocol": config.protocol,
+        "protocol": exam.protocol,
+        "task": exam.task,
+        "sampler": exam.sampler.model_dump(exclude={"gen_length", "steps"}),
+        "settings": "of the protocol" if exam.is_published else "not of the protocol",
         "num_problems": len(problems),
-        "expected": dict(PROTOCOLS[config.protocol].expected),
         "budgets": summaries,
     }
     write_json(context.folder / SUMMARY_FILE, summary)
@@ -62,10 +64,7 @@ def read_results(folder: Any, budget: Budget) -> list[dict[str, Any]]:
     return read_table(shard_paths(folder, stem(budget)), EVALUATION_SCHEMA).to_pylist()
 
 
-def _shard(
-    predictor: MaskPredictor, problems: list[Problem], config: EvaluateConfig, budget: Budget
-) -> pa.Table:
-    rollouts = answers_at(predictor, problems, config, budget)
+def _table(rollouts: RolloutBatch, budget: Budget) -> pa.Table:
     return table_from_rows(_rows(rollouts, budget), EVALUATION_SCHEMA)
 
 
@@ -77,6 +76,8 @@ def _rows(rollouts: RolloutBatch, budget: Budget) -> list[dict[str, Any]]:
             "gen_length": budget.gen_length,
             "steps": budget.steps,
             "correct": score.correct,
+            "undecided": score.undecided,
+            "boxed": score.boxed,
             "extracted_answer": score.extracted,
             "reason": score.reason,
             "response_text": rollouts.texts[b],
@@ -91,7 +92,7 @@ def _rows(rollouts: RolloutBatch, budget: Budget) -> list[dict[str, Any]]:
 EVALUATE = StageSpec(
     name="evaluate",
     kind="evaluation",
-    version=1,
+    version=2,
     config=EvaluateConfig,
     inputs=("dataset",),
     needs_model=True,

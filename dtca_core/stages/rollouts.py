@@ -7,6 +7,7 @@ import pyarrow as pa
 from dtca_core.config import RolloutsConfig
 from dtca_core.data.problems import read_split
 from dtca_core.errors import DataError
+from dtca_core.evaluation.protocols import task_of
 from dtca_core.models import load_predictor
 from dtca_core.records import ROLLOUT_SCHEMA
 from dtca_core.rollouts import roll_out, rollout_rows
@@ -27,6 +28,7 @@ def build(context: StageContext) -> Counts:
             f"the dataset has {len(problems)} training problems, rollouts.num_prompts is "
             f"{config.num_prompts}; lower it or prepare more problems."
         )
+    task = task_of([problem.answer for problem in problems])
     model = context.model_config
     predictor = load_predictor(model.source, device=model.device, dtype=model.dtype)
     num_positions = config.num_prompts * config.num_samples * config.sampler.gen_length
@@ -49,6 +51,7 @@ def build(context: StageContext) -> Counts:
             config.sampler,
             num_samples=config.num_samples,
             protocol=config.protocol,
+            task=task,
             seed=config.seed,
             purpose="rollouts",
             batch_size=config.batch_size,
@@ -65,7 +68,7 @@ def build(context: StageContext) -> Counts:
 ROLLOUTS = StageSpec(
     name="rollouts",
     kind="rollouts",
-    version=1,
+    version=2,
     config=RolloutsConfig,
     inputs=("dataset",),
     needs_model=True,

@@ -46,7 +46,7 @@ def build(context: StageContext) -> Counts:
 TRAIN = StageSpec(
     name="train",
     kind="checkpoint",
-    version=1,
+    version=2,
     config=TrainConfig,
     inputs=("dataset", "weights"),
     needs_model=True,

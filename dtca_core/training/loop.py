@@ -18,6 +18,7 @@ from dtca_core.categories import load_tagger, token_categories
 from dtca_core.config import TrainConfig
 from dtca_core.data.problems import Problem, read_split
 from dtca_core.errors import ArtifactError, ConfigError, DataError, TrainingError
+from dtca_core.evaluation.protocols import Task, task_of
 from dtca_core.models import MaskPredictor, load_predictor, save_predictor
 from dtca_core.models.loading import model_folder
 from dtca_core.randomness import stream
@@ -38,6 +39,7 @@ class Trainer:
     def __init__(self, job: TrainJob, emit: Emit) -> None:
         self.job, self.config, self.emit = job, job.config, emit
         self.problems = _problems(job, "train", job.config.prompts_per_update)
+        self.task: Task = task_of([problem.answer for problem in self.problems])
         self.held_out = _problems(job, "validation", 1)[: job.config.validation_problems]
         self.category_weight = _CategoryWeight(job)
         self.accelerator = Accelerator(cpu=job.model.device == "cpu")
@@ -131,6 +133,7 @@ class Trainer:
             self.config.sampler,
             num_samples=self.config.samples_per_prompt,
             protocol=self.config.protocol,
+            task=self.task,
             seed=self.config.seed,
             purpose=f"update {self.update}",
             batch_size=self.config.batch_size,
@@ -145,6 +148,7 @@ class Trainer:
             greedy,
             num_samples=1,
             protocol=self.config.protocol,
+            task=self.task,
             seed=self.config.seed,
             purpose="validation",
             batch_size=self.config.batch_size,

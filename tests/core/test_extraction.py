@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtca_core.evaluation.extraction import EXTRACTIONS, boxed_answer, last_boxed, stated_answer
+from dtca_core.evaluation.extraction import boxed_answer, last_boxed, stated_answer
 from dtca_core.evaluation.protocols import PROTOCOLS
 
 pieces = st.sampled_from(["\\boxed{", "\\fbox{", "{", "}", "\\{", "\\}", "\\", "\\boxed", " ", "5"])
@@ -59,7 +59,7 @@ def test_a_box_at_the_end_is_the_answer_whatever_stands_before_it(text, content)
     assert last_boxed(f"{text}\n\\boxed{{{content}}}") == content.strip()
 
 
-@pytest.mark.parametrize("extract", [last_boxed, *EXTRACTIONS.values()])
+@pytest.mark.parametrize("extract", [last_boxed, boxed_answer, stated_answer])
 @pytest.mark.parametrize(
     "text",
     ["{", "}", "\\boxed{", "\\{", "\\", "\\boxed ", "\\boxed{}", "answer is ", "####", "7x ", "<|"],
@@ -119,4 +119,5 @@ def test_without_a_box_the_conventions_are_tried_in_order(text, answer):
 def test_the_instruction_of_a_protocol_holds_no_answer():
     # SC21: even if a prompt were given by mistake, its own box must not be read.
     for protocol in PROTOCOLS.values():
-        assert last_boxed(protocol.instruction) is None
+        for setup in protocol.setups.values():
+            assert last_boxed(setup.prompt.instruction) in (None, "...")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dtca_core.errors import ConfigError, DataError
 from dtca_core.evaluation import Score, score_answers
 from dtca_core.evaluation.judges import Judges
+from dtca_core.evaluation.scoring import demand_box
 
 BANK = Path(__file__).parent / "scoring_bank.jsonl"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "scoring_cases.jsonl"
@@ -45,22 +46,33 @@ def spellings(value):
 
 
 def test_verdicts_come_in_order_with_answer_and_reason():
-    outputs = ["so \\boxed{18}", "so \\boxed{17}", "so 18"]
-    assert score_answers(outputs, ["18", "18", "18"]) == [
+    outputs = ["so \\boxed{18}", "so \\boxed{17}", "so 18", "so"]
+    assert score_answers(outputs, ["18"] * 4) == [
+        Score(correct=True, extracted="18", reason="equal", boxed=True),
+        Score(correct=False, extracted="17", reason="17 is not 18", boxed=True),
         Score(correct=True, extracted="18", reason="equal"),
-        Score(correct=False, extracted="17", reason="17 is not 18"),
-        Score(correct=False, extracted=None, reason="no complete \\boxed{}"),
+        Score(correct=False, extracted=None, reason="no answer stated"),
     ]
 
 
-def test_the_protocol_says_where_the_answer_is_looked_for():
-    assert not score("so 18", "18", "drift").correct
-    assert score("so 18", "18", "plain").correct
-    assert score("nothing", "18", "plain").reason == "no answer stated"
+def test_where_a_box_is_demanded_an_answer_outside_does_not_count():
+    outputs = ["so \\boxed{18}", "so 18", "so 17"]
+    scores = demand_box(score_answers(outputs, ["18"] * 3))
+    assert [score.correct for score in scores] == [True, False, False]
+    assert scores[1].reason == "equal, but not in a \\boxed{}"
+    assert scores[2].reason == "17 is not 18"
 
 
 def test_the_default_protocol_is_drift():
     assert score_answers(["18"], ["18"]) == score_answers(["18"], ["18"], protocol="drift")
+
+
+def test_the_task_decides_how_d1_reads():
+    output = "\\boxed{5 \\text{ cm}} \\boxed{6}"
+    (number,) = score_answers([output], ["5"], protocol="d1")
+    (text,) = score_answers([output], ["5"], protocol="d1", task="math")
+    assert number.correct
+    assert not text.correct
 
 
 def test_no_answer_is_wrong_for_reference_zero_too():
@@ -77,8 +89,8 @@ def test_lists_of_different_length_are_refused():
 
 
 def test_an_unknown_protocol_is_refused_by_name():
-    with pytest.raises(ConfigError, match="'d1' does not exist; use one of drift, plain"):
-        score_answers([], [], protocol="d1")
+    with pytest.raises(ConfigError, match="'d2' does not exist; use one of d1, drift"):
+        score_answers([], [], protocol="d2")
 
 
 def test_a_bug_in_the_judge_is_a_crash(monkeypatch):
@@ -122,7 +134,7 @@ def test_every_known_case_is_judged_right(path, quick_judges, monkeypatch):
     cases = cases_of(path)
     outputs, references = ([case[key] for case in cases] for key in ("output", "reference"))
     monkeypatch.setattr("dtca_core.evaluation.scoring.shared_judges", lambda: quick_judges)
-    scores = score_answers(outputs, references, protocol="plain")
+    scores = score_answers(outputs, references)
     wrong = [
         (case["id"], score.reason)
         for case, score in zip(cases, scores, strict=True)
