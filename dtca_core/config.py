@@ -338,16 +338,14 @@ class EvaluateConfig(Settings):
     shard_size: int = execution(128, gt=0, description="Problems per durable shard.")
 
     @model_validator(mode="after")
-    def _settings_are_whole(self) -> "EvaluateConfig":
-        if (self.sampler is None) != (self.budgets is None):
-            given, other = ("sampler", "budgets") if self.sampler else ("budgets", "sampler")
-            raise ValueError(
-                f"{given} is set and {other} is not: together they stand in place of the "
-                f"protocol's own settings. Set {other} too, or neither."
-            )
-        if self.sampler is not None:
-            for budget in self.budgets or ():
-                self.sampler.at(budget)
+    def _every_budget_fits(self) -> "EvaluateConfig":
+        if self.sampler is None and self.budgets is None:
+            return self
+        from dtca_core.evaluation.protocols import PROTOCOLS  # which imports this module
+
+        for setup in PROTOCOLS[self.protocol].setups.values():
+            for budget in self.budgets or setup.budgets:
+                (self.sampler or setup.sampler).at(budget)
         return self
 
 

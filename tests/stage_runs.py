@@ -99,6 +99,7 @@ def write_solvable_problems(predictor, path):
         SAMPLER,
         num_samples=8,
         protocol="plain",
+        task="gsm8k",
         seed=0,
         purpose="test",
         batch_size=64,

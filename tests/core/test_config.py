@@ -114,8 +114,7 @@ def test_blocks_and_their_steps_by_hand():
 def test_a_budget_replaces_length_and_steps_of_the_sampler():
     budget = Budget(gen_length=96, steps=48)
     sampler = SamplerConfig(gen_length=64, steps=64, temperature=0.5)
-    config = EvaluateConfig(sampler=sampler, budgets=(budget,))
-    assert config.sampler_at(budget) == SamplerConfig(gen_length=96, steps=48, temperature=0.5)
+    assert sampler.at(budget) == SamplerConfig(gen_length=96, steps=48, temperature=0.5)
 
 
 # --------------------------------------------------------------------------------- the key

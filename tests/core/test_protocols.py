@@ -157,8 +157,14 @@ def test_other_settings_are_told_from_the_protocols_own():
     assert not is_published(fewer, own.budgets)
 
 
-@pytest.mark.parametrize("given", ["sampler", "budgets"])
-def test_half_of_the_settings_is_refused(given):
-    values = {"sampler": SamplerConfig(), "budgets": (Budget(gen_length=256, steps=256),)}
-    with pytest.raises(ValueError, match=f"{given} is set and"):
-        EvaluateConfig(**{given: values[given]})
+def test_a_sampler_alone_and_budgets_alone_have_to_fit_the_rest_of_the_protocol():
+    budget = Budget(gen_length=64, steps=32)
+    exam = examination(EvaluateConfig(protocol="d1", budgets=(budget,)), [problem("18")])
+    assert exam.sampler == find_setup("d1", "gsm8k").sampler
+    sampler = SamplerConfig(gen_length=256, block_length=64)
+    exam = examination(EvaluateConfig(protocol="d1", sampler=sampler), [problem("18")])
+    assert exam.budgets == find_setup("d1", "gsm8k").budgets
+    with pytest.raises(ValueError, match="gen_length=48 is not a multiple of block_length=32"):
+        EvaluateConfig(protocol="d1", budgets=(Budget(gen_length=48, steps=24),))
+    with pytest.raises(ValueError, match="gen_length=128 is not a multiple of block_length=256"):
+        EvaluateConfig(protocol="d1", sampler=SamplerConfig(gen_length=256, block_length=256))

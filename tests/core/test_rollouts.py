@@ -9,6 +9,7 @@ from dtca_core.config import SamplerConfig
 from dtca_core.data.problems import Problem, problem_id
 from dtca_core.data.word_problems import word_problems
 from dtca_core.errors import DataError, ModelError, TrajectoryError
+from dtca_core.evaluation import Score
 from dtca_core.models.chat import encode_prompt
 from dtca_core.records import ROLLOUT_SCHEMA
 from dtca_core.rollouts import roll_out, rollout_rows, trajectories_of
@@ -40,6 +41,7 @@ def rolled(tiny_predictor, problems):
             "sampler": SAMPLER,
             "num_samples": 2,
             "protocol": "plain",
+            "task": "gsm8k",
             "seed": 0,
             "purpose": "test",
             "batch_size": 8,
@@ -66,8 +68,38 @@ def test_prompts_are_those_of_the_protocol(rolled, rollouts, problems, tiny_pred
     tokenizer = tiny_predictor.tokenizer
     message = [{"role": "user", "content": problems[1].question}]
     assert list(rollouts.prompts[2]) == encode_prompt(tokenizer, message)
-    drift = tokenizer.decode(list(rolled(protocol="drift").prompts[2]))
-    assert "put its final answer in \\boxed{}.\n" + problems[1].question in drift
+    asked = {
+        name: tokenizer.decode(list(rolled(protocol=name, num_samples=1).prompts[1]))
+        for name in ("drift", "d1")
+    }
+    assert asked["drift"] == (
+        "<|startoftext|><|start_header_id|>user<|end_header_id|>You need to put your final answer "
+        f"in \\boxed{{}}. This is the problem:\n{problems[1].question}<|eot_id|><|startoftext|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n"
+    )
+    assert asked["d1"].endswith("<|start_header_id|>assistant<|end_header_id|>\n\n<reasoning>")
+    assert f"</answer>\n\n{problems[1].question}<|eot_id|>" in asked["d1"]
+
+
+def test_a_protocol_that_demands_a_box_pays_nothing_outside_of_one(tiny_predictor, monkeypatch):
+    said = Score(correct=True, extracted="5", reason="equal")
+    monkeypatch.setattr("dtca_core.rollouts.score_answers", lambda *_, **__: [said])
+    problem = Problem(problem_id="0", question="What is 2 + 3?", answer="5", kind="file")
+    rewards = {
+        protocol: roll_out(
+            tiny_predictor,
+            [problem],
+            SAMPLER,
+            num_samples=1,
+            protocol=protocol,
+            task="gsm8k",
+            seed=0,
+            purpose="test",
+            batch_size=1,
+        ).rewards
+        for protocol in ("plain", "drift")
+    }
+    assert rewards == {"plain": (1.0,), "drift": (0.0,)}
 
 
 def test_texts_and_spans_are_those_of_the_response_tokens(rollouts, tiny_predictor):
@@ -123,6 +155,7 @@ def test_a_model_without_a_chat_template_is_refused(golden_predictor, problems):
             SAMPLER,
             num_samples=1,
             protocol="plain",
+            task="gsm8k",
             seed=0,
             purpose="test",
             batch_size=1,
