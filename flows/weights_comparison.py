@@ -53,7 +53,7 @@ def weights_comparison_table(comparison: WeightsComparison) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    names = ("tokens", "after", "mean", "after", "change", "p", "weight", "after", "change")
+    names = ("tokens", "after", "mean", "after", "change", "p", "weight", "after")
     table.add_column("category", no_wrap=True)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
@@ -65,10 +65,6 @@ def weights_comparison_table(comparison: WeightsComparison) -> Table:
 
 def _cells(change: CategoryChange) -> list[str]:
     estimates = (change.before, change.after)
-    if change.before is None or change.after is None:
-        weight_change = "-"
-    else:
-        weight_change = f"{change.after.weight - change.before.weight:+.3f}"
     p_value = "-" if change.p_value is None else f"{change.p_value:.1g}"
     return [
         *("-" if one is None else str(one.count) for one in estimates),
@@ -76,5 +72,4 @@ def _cells(change: CategoryChange) -> list[str]:
         "-" if change.difference is None else f"{change.difference:+.4f}",
         f"{p_value} *" if change.has_moved else p_value,
         *("-" if one is None else f"{one.weight:.3f}" for one in estimates),
-        weight_change,
     ]

@@ -233,6 +233,12 @@ def test_worked_example_of_an_error_over_responses():
     assert (artifact.categories["NUM"].count, artifact.categories["NUM"].num_responses) == (3, 2)
 
 
+@given(st.lists(amounts, min_size=2, max_size=20))
+def test_responses_of_one_token_have_the_usual_error_of_a_mean(values):
+    error = bootstrap.cluster_standard_error(values, [1] * len(values))
+    assert error == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9)
+
+
 def test_a_category_of_one_response_has_no_error_and_no_interval():
     num = estimated([(1.0, "NUM", "a"), (3.0, "NUM", "a"), (1.0, "NOUN", "b")]).categories["NUM"]
     assert (num.standard_error, num.mean_interval, num.weight_interval) == (None, None, None)
