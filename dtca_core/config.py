@@ -233,6 +233,10 @@ class WeightsConfig(Settings):
     min_count: int = Field(
         default=20, gt=0, description="A category seen less often gets the mean weight."
     )
+    bootstrap_samples: int = Field(
+        default=1000, ge=100, description="Resamples that the intervals are taken from."
+    )
+    seed: int = Field(default=0, ge=0, description="Seed of the resamples.")
 
     @model_validator(mode="after")
     def _low_below_high(self) -> "WeightsConfig":

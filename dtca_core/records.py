@@ -38,6 +38,9 @@ ROLLOUT_SCHEMA = pa.schema(
 )
 """One row per trajectory; position i is masked before step t iff commit_step[i] >= t."""
 
+CONTRIBUTION_STEM = "contribution"
+"""Beginning of the names of the files with rows of `CONTRIBUTION_SCHEMA`."""
+
 CONTRIBUTION_SCHEMA = pa.schema(
     [
         pa.field("rollout_id", pa.string(), nullable=False),
@@ -52,6 +55,9 @@ CONTRIBUTION_SCHEMA = pa.schema(
     ]
 )
 """One row per committed token of a response; delta_p is null where M_t is empty."""
+
+RESPONSE_STEM = "responses"
+"""Beginning of the names of the files with rows of `RESPONSE_SCHEMA`."""
 
 RESPONSE_SCHEMA = pa.schema(
     [

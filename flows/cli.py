@@ -1,4 +1,4 @@
-"""The command line `dtca`: run, plan, stage, artifacts, report, pretrain.
+"""The command line `dtca`: run, plan, stage, artifacts, weights, report, pretrain.
 
 Exit status 0; 1 if it failed; 2 if what was asked for cannot be, with one message.
 """
@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 artifacts_app = typer.Typer(help="What the store holds.", no_args_is_help=True)
 app.add_typer(artifacts_app, name="artifacts")
+weights_app = typer.Typer(help="Category weights side by side.", no_args_is_help=True)
+app.add_typer(weights_app, name="weights")
 console = Console(highlight=False)
 
 ConfigFile = Annotated[
@@ -212,6 +214,24 @@ def collect_garbage(
             store.remove(path)
     verb = "deleted" if delete else "to delete (--delete does)"
     console.print(f"{len(targets)} {verb}")
+
+
+@weights_app.command("diff")
+def compare_weight_artifacts(
+    before: Annotated[str, typer.Argument(help="latest, a key or its beginning, or a path.")],
+    after: Annotated[str, typer.Argument(help="Likewise; a weights.json or its folder.")],
+) -> None:
+    """Say which categories' mean contributions moved by more than noise.
+
+    With mean m and standard error e of each side, z = (m2 - m1) / sqrt(e1^2 + e2^2) is compared
+    with the normal law, the p-values are corrected by Holm over all tested categories, and those
+    below 0.05 are marked. The errors take responses, not tokens, as the unit. A category is tested
+    if both sides have it in 10 responses or more, and min_count times. Weights are shown beside
+    it, untested. The status is 0 whatever has moved.
+    """
+    from flows.weights_comparison import show_weights_comparison
+
+    show_weights_comparison(before, after, console)
 
 
 def main() -> None:

@@ -16,21 +16,23 @@ def weights_table(weights: WeightArtifact) -> Table:
     table = Table(
         title=f"Category weights ({weights.tagger} tagger)", title_justify="left", box=SIMPLE_HEAD
     )
-    for name in ("category", "weight", "mean delta-P", "s.e.", "tokens"):
+    for name in ("category", "weight", "range", "mean delta-P", "s.e.", "tokens"):
         table.add_column(name, justify="left" if name == "category" else "right")
     ranked = sorted(weights.categories.items(), key=lambda item: (-item[1].weight, item[0]))
     for category, estimate in ranked:
-        error = estimate.standard_error
+        error, interval = estimate.standard_error, estimate.weight_interval
         rare = " *" if estimate.count < weights.min_count else ""
         table.add_row(
             category,
             f"{estimate.weight:.3f}{rare}",
+            "-" if interval is None else f"{interval[0]:.3f}-{interval[1]:.3f}",
             f"{estimate.mean_delta_p:.4f}",
             "-" if error is None else f"{error:.4f}",
             str(estimate.count),
         )
+    table.caption = "range: 95 % interval over responses"
     if any(estimate.count < weights.min_count for _, estimate in ranked):
-        table.caption = f"* seen fewer than {weights.min_count} times: the mean weight"
+        table.caption += f"; * seen fewer than {weights.min_count} times: the mean weight"
     return table
 
 

@@ -23,7 +23,8 @@ TAGGERS = ("math", "spacy")
 """Names of the taggers."""
 
 _NOT_FOR_TAGGING = ["parser", "ner", "lemmatizer", "senter"]
-_CACHED_TEXTS = 4096
+_CACHED_TEXTS = 1024
+"""Texts whose words are kept; of 512 tokens each, some 50 MB."""
 
 
 class TaggedWord(NamedTuple):
@@ -61,11 +62,16 @@ class SpacyTagger:
         self._seen: dict[str, list[TaggedWord]] = {}
 
     def tag(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
-        """Return the words of each text with their universal part of speech."""
-        known = {text: self._seen[text] for text in texts if text in self._seen}
+        """Return the words of each text with their universal part of speech.
+
+        The fresh ones go through the pipeline together. The last `_CACHED_TEXTS` different texts
+        that were asked for are kept, those asked for longest ago are dropped first.
+        """
+        # A text that is seen again is taken out here and put back at the end, as the latest.
+        known = {text: self._seen.pop(text) for text in set(texts) & self._seen.keys()}
         fresh = [text for text in dict.fromkeys(texts) if text not in known]
         known |= zip(fresh, map(_tagged_words, self._nlp.pipe(fresh)), strict=True)
-        self._seen |= known
+        self._seen |= {text: known[text] for text in dict.fromkeys(texts)}
         for oldest in list(self._seen)[: len(self._seen) - _CACHED_TEXTS]:
             del self._seen[oldest]
         return [list(known[text]) for text in texts]

@@ -14,7 +14,9 @@ from dtca_core.contribution import contributions, num_masked_after
 from dtca_core.models import load_predictor
 from dtca_core.records import (
     CONTRIBUTION_SCHEMA,
+    CONTRIBUTION_STEM,
     RESPONSE_SCHEMA,
+    RESPONSE_STEM,
     ROLLOUT_SCHEMA,
     TrajectoryBatch,
 )
@@ -24,8 +26,8 @@ from dtca_core.stages.shards import build_shards, shard_paths
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
 from dtca_core.store import read_table, table_from_rows
 
-STEM = "contribution"
-RESPONSES_STEM = "responses"
+STEM = CONTRIBUTION_STEM
+RESPONSES_STEM = RESPONSE_STEM
 
 
 def build(context: StageContext) -> Counts:

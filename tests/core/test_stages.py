@@ -384,7 +384,7 @@ def test_a_folder_without_contributions_is_refused(tmp_path, finished_pipeline):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "notes.txt").write_text("nothing")
     given = finished_pipeline[0].resolve("contribution", str(tmp_path / "given"))
-    with pytest.raises(DataError, match=r"holds no contribution-\*\.parquet"):
+    with pytest.raises(DataError, match=r"holds no contribution\*\.parquet"):
         run_stage(
             Store(tmp_path / "artifacts"),
             WEIGHTS,

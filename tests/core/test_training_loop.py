@@ -66,7 +66,7 @@ def weight_file(folder, **changes):
 
     tagger = load_tagger("math")
     artifact = estimate_weights(
-        [0.1, 0.2, 0.6], ["NUM", "NUM", "NOUN"], WeightsConfig(min_count=1), tagger
+        [0.1, 0.2, 0.6], ["NUM", "NUM", "NOUN"], ["a", "b", "b"], WeightsConfig(min_count=1), tagger
     )
     path = folder / "weights.json"
     artifact.model_copy(update=changes).write(path)
