@@ -58,7 +58,7 @@ def _categories(tagger: Tagger, tokens: pl.DataFrame, responses: pl.DataFrame) -
 WEIGHTS = StageSpec(
     name="weights",
     kind="weights",
-    version=1,
+    version=2,
     config=WeightsConfig,
     inputs=("contribution",),
     needs_model=False,
