@@ -18,7 +18,7 @@ from flows.evaluate import evaluate
 from flows.pipeline import pipeline
 from flows.prepare import prepare
 from flows.rollouts import rollouts
-from flows.tables import accuracy_table, weights_table
+from flows.tables import accuracy_table, evaluation_table, weights_table
 from flows.train import train
 from flows.weights import weights
 from tasks.logger import LOGGERS, is_said
@@ -103,6 +103,11 @@ def run_one_stage(
     model = {"model": config.model} if STAGES[name].needs_model else {}
     section = config.data if name == "prepare" else getattr(config, name)
     made = FLOWS[name](section, refresh=refresh, **model, **references)
+    if name == "evaluate":
+        console.print(evaluation_table(read_summary(resolve(made.kind, made.key))))
+    elif name == "weights":
+        path = weights_file(resolve(made.kind, made.key))
+        console.print(weights_table(WeightArtifact.read(path)))
     console.print(f"{made.path}", soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from dtca_core.evaluation.comparison import PairedComparison
+from dtca_core.evaluation.summary import OWN_SETTINGS
 from dtca_core.weights import WeightArtifact
 
 
@@ -43,7 +44,10 @@ def accuracy_table(
     table = Table(
         title=f"Accuracy in % on {after['num_problems']} problems, protocol {after['protocol']}",
         title_justify="left",
-        caption="budget: tokens/steps; ranges: 95 % intervals",
+        caption="\n".join(
+            ["budget: tokens/steps; ranges: 95 % intervals", *published_lines(after)]
+        ),
+        caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -61,6 +65,54 @@ def accuracy_table(
             f"{pair.p_value:.1g}",
         )
     return table
+
+
+def evaluation_table(summary: Mapping[str, Any]) -> Table:
+    """Return what one evaluation found at each budget, with what was published for it."""
+    table = Table(
+        title=f"Accuracy in % on {summary['num_problems']} problems, protocol "
+        f"{summary['protocol']}, {summary['task']} answers",
+        title_justify="left",
+        caption="\n".join(
+            ["budget: tokens/steps; range: 95 % interval; shares in %", *published_lines(summary)]
+        ),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    shares = ("truncated", "no answer", "undecided", "boxed")
+    for name in ("budget", "right", "accuracy", "range", *shares, "tokens/step"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for budget in summary["budgets"]:
+        table.add_row(
+            f"{budget['gen_length']}/{budget['steps']}",
+            f"{budget['correct']}/{budget['total']}",
+            f"{100 * budget['accuracy']:.1f}",
+            _range(budget["interval"]),
+            *(f"{100 * budget[share.replace(' ', '_')]:.1f}" for share in shares),
+            f"{budget['tokens_per_step']:.2f}",
+        )
+    return table
+
+
+def published_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return a line for each published accuracy of these budgets, or why none compares."""
+    if summary["settings"] != OWN_SETTINGS:
+        return ["not the protocol's own settings: no published number compares"]
+    return [
+        f"published: {known['percent']:.1f} at {known['gen_length']} tokens, {known['model']} on "
+        f"{known['dataset']} ({known['source']}); {_beside(known['percent'], budget['interval'])}"
+        for budget in summary["budgets"]
+        for known in budget["published"]
+    ]
+
+
+def _beside(percent: float, interval: Sequence[float]) -> str:
+    """Return where a published accuracy lies beside the interval that was measured."""
+    low, high = (100 * bound for bound in interval)
+    if low <= percent <= high:
+        return "inside the range measured"
+    return "above the range measured" if percent > high else "below the range measured"
 
 
 def _range(interval: Sequence[float]) -> str:

@@ -9,6 +9,9 @@ from dtca_core.evaluation.answers import Examination
 from dtca_core.evaluation.comparison import wilson_interval
 from dtca_core.evaluation.protocols import Published, find_setup
 
+OWN_SETTINGS = "of the protocol"
+"""What a summary says of its settings where they are the protocol's own."""
+
 
 def summarise(
     rows: Sequence[Mapping[str, Any]], exam: Examination, budget: Budget

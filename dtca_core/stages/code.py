@@ -72,12 +72,12 @@ def _path(name: str) -> Path:
 
 
 def _is_module(name: str) -> bool:
-    return name.split(".")[0] == "dtca_core" and _path(name).is_file()
+    return name.startswith("dtca_core.") and _path(name).is_file()
 
 
 @cache
 def _imports(name: str) -> tuple[str, ...]:
-    """Return the core modules that a module imports, wherever in it."""
+    """Return the core modules that a module imports, wherever in it, or names to run them."""
     found: set[str] = set()
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.Import):
@@ -88,6 +88,8 @@ def _imports(name: str) -> tuple[str, ...]:
             # What takes only modules out of a package does not run what the package is for.
             if not all(_is_module(member) for member in members):
                 found.add(node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)  # such as the module of a worker process
     return tuple(sorted(module for module in found if _is_module(module)))
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from dtca_core.config import Budget, EvaluateConfig
 from dtca_core.data.problems import read_split
 from dtca_core.evaluation.answers import answers_at, examination
-from dtca_core.evaluation.summary import summarise
+from dtca_core.evaluation.summary import OWN_SETTINGS, summarise
 from dtca_core.models import load_predictor
 from dtca_core.records import EVALUATION_SCHEMA
 from dtca_core.rollouts import RolloutBatch
@@ -51,7 +51,7 @@ def build(context: StageContext) -> Counts:
         "protocol": exam.protocol,
         "task": exam.task,
         "sampler": exam.sampler.model_dump(exclude={"gen_length", "steps"}),
-        "settings": "of the protocol" if exam.is_published else "not of the protocol",
+        "settings": OWN_SETTINGS if exam.is_published else "not of the protocol",
         "num_problems": len(problems),
         "budgets": summaries,
     }

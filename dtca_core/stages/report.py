@@ -103,7 +103,7 @@ def _config(artifact: Artifact) -> dict[str, Any]:
 REPORT = StageSpec(
     name="report",
     kind="report",
-    version=1,
+    version=2,
     config=ReportConfig,
     inputs=("dataset", "weights", "checkpoint", "before", "after"),
     needs_model=False,

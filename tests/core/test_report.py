@@ -66,6 +66,9 @@ def summary(correct, total=100):
         "interval": list(wilson_interval(correct, total)),
         "truncated": 0.02,
         "no_answer": 0.01,
+        "undecided": 0.0,
+        "boxed": 0.9,
+        "published": [],
         "tokens_per_step": 2.0,
     }
     return {"protocol": "plain", "num_problems": total, "budgets": [budget]}
