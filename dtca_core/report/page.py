@@ -114,9 +114,9 @@ PANELS = (
     Panel(
         title="Answers missing or cut off",
         unit="share of responses",
-        curves={"no_answer": "no answer found", "truncated": "no end"},
-        reading="Responses without a readable answer, and those that fill their length without "
-        "ending.",
+        curves={"no_answer": "no answer found", "undecided": "undecided", "truncated": "no end"},
+        reading="Responses without a readable answer, those that could not be judged within the "
+        "limits, and those that fill their length without ending.",
     ),
     Panel(
         title="Groups that teach",

@@ -242,6 +242,7 @@ def _rollout_metrics(rollouts: RolloutBatch, group_size: int) -> dict[str, int |
         "groups_with_variance": (groups.amax(1) > groups.amin(1)).float().mean().item(),
         "response_tokens": length.mean().item(),
         "no_answer": sum(s.extracted is None for s in rollouts.scores) / len(rollouts.scores),
+        "undecided": sum(s.undecided for s in rollouts.scores) / len(rollouts.scores),
         "truncated": 1 - sum(rollouts.has_ended) / len(rollouts.has_ended),
         "tokens_per_step": (full / rollouts.trajectories.num_steps).mean().item(),
     }
