@@ -74,14 +74,22 @@ def evaluation_table(summary: Mapping[str, Any]) -> Table:
         f"{summary['protocol']}, {summary['task']} answers",
         title_justify="left",
         caption="\n".join(
-            ["budget: tokens/steps; range: 95 % interval; shares in %", *published_lines(summary)]
+            [
+                "budget: tokens/steps; range: 95 % interval; shares of responses in %",
+                *published_lines(summary),
+            ]
         ),
         caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    shares = ("truncated", "no answer", "undecided", "boxed")
-    for name in ("budget", "right", "accuracy", "range", *shares, "tokens/step"):
+    shares = {
+        "cut off": "truncated",
+        "no answer": "no_answer",
+        "undecided": "undecided",
+        "boxed": "boxed",
+    }
+    for name in ("budget", "right", "%", "range", *shares, "tok/step"):
         table.add_column(name, justify="right", no_wrap=True)
     for budget in summary["budgets"]:
         table.add_row(
@@ -89,7 +97,7 @@ def evaluation_table(summary: Mapping[str, Any]) -> Table:
             f"{budget['correct']}/{budget['total']}",
             f"{100 * budget['accuracy']:.1f}",
             _range(budget["interval"]),
-            *(f"{100 * budget[share.replace(' ', '_')]:.1f}" for share in shares),
+            *(f"{100 * budget[share]:.1f}" for share in shares.values()),
             f"{budget['tokens_per_step']:.2f}",
         )
     return table
