@@ -89,7 +89,7 @@ def evaluation_table(summary: Mapping[str, Any]) -> Table:
         "undecided": "undecided",
         "boxed": "boxed",
     }
-    for name in ("budget", "right", "%", "range", *shares, "tok/step"):
+    for name in ("budget", "right", "%", "range", *shares, "t/step"):
         table.add_column(name, justify="right", no_wrap=True)
     for budget in summary["budgets"]:
         table.add_row(
