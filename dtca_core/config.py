@@ -59,21 +59,48 @@ class DataConfig(Settings):
 
     source: str = Field(
         default="embedded",
-        description="'embedded' (generated word problems) or the path of a training file: "
-        "JSON, JSON Lines or Parquet.",
+        description="'embedded' (generated word problems), a dataset of the hub ('gsm8k' or "
+        "'math-train'), or the path of a training file: JSON, JSON Lines or Parquet.",
     )
     evaluation_source: str | None = Field(
-        default=None, description="File of evaluation problems; needed when source is a file."
+        default=None,
+        description="A dataset of the hub ('gsm8k' or 'math500') or the path of a file with the "
+        "evaluation problems; needed unless source is 'embedded'.",
     )
-    question_column: str = Field(default="question", description="Column that holds the problem.")
-    answer_column: str = Field(
-        default="answer", description="Column that holds the reference answer."
+    question_column: str | None = Field(
+        default=None,
+        description="Column of the training file that holds the problem; null: question or "
+        "problem, whichever there is.",
     )
-    num_train: int = Field(default=2048, gt=0, description="Training problems, at most.")
+    answer_column: str | None = Field(
+        default=None,
+        description="Column of the training file that holds the reference answer; null: answer "
+        "or ground_truth_answer, whichever there is.",
+    )
+    evaluation_question_column: str | None = Field(
+        default=None,
+        description="The same for the evaluation file; null: as question_column says.",
+    )
+    evaluation_answer_column: str | None = Field(
+        default=None, description="The same for the evaluation file; null: as answer_column says."
+    )
+    num_train: int | None = Field(
+        default=2048,
+        gt=0,
+        description="Training problems, at most, in an order drawn from the seed; null: all.",
+    )
     num_validation: int = Field(
-        default=128, gt=0, description="Validation problems, cut from training."
+        default=128,
+        gt=0,
+        description="Validation problems, drawn from the training problems before those: at most "
+        "half of them.",
     )
-    num_test: int = Field(default=600, gt=0, description="Evaluation problems, at most.")
+    num_test: int | None = Field(
+        default=600,
+        gt=0,
+        description="Evaluation problems, at most: the first, in the order of their source; "
+        "null: all.",
+    )
     seed: int = Field(default=0, ge=0, description="Seed of generation, split and order.")
     on_contamination: Literal["refuse", "drop"] = Field(
         default="refuse",
@@ -81,12 +108,21 @@ class DataConfig(Settings):
     )
 
     @model_validator(mode="after")
-    def _a_file_needs_its_evaluation(self) -> "DataConfig":
+    def _training_needs_its_evaluation(self) -> "DataConfig":
         if (self.source == "embedded") != (self.evaluation_source is None):
             raise ValueError(
-                f"source={self.source!r} with evaluation_source={self.evaluation_source!r}: a file "
-                "of training problems needs a file of evaluation problems, and the embedded "
-                "problems bring their own; set both paths or neither."
+                f"source={self.source!r} with evaluation_source={self.evaluation_source!r}: "
+                "training problems need evaluation problems, and the embedded problems bring "
+                "their own; set both or neither."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _generated_problems_need_a_number(self) -> "DataConfig":
+        if self.source == "embedded" and None in (self.num_train, self.num_test):
+            raise ValueError(
+                f"num_train={self.num_train}, num_test={self.num_test}: the embedded problems are "
+                "generated, and there is no end of them; give numbers."
             )
         return self
 
@@ -371,7 +407,7 @@ class PipelineConfig(Settings):
             "train.prompts_per_update": self.train.prompts_per_update,
         }
         for name, needed in needs.items():
-            if needed > self.data.num_train:
+            if self.data.num_train is not None and needed > self.data.num_train:
                 raise ValueError(
                     f"{name}={needed} is more than data.num_train={self.data.num_train}; lower "
                     "the one or raise the other."

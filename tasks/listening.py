@@ -62,6 +62,10 @@ class StageListener:
         """Say that this process waits for another one."""
         say(f"{self.name}: another run builds {reference}; waiting for it")
 
+    def note(self, message: str) -> None:
+        """Say what a person should know of the result."""
+        say(f"{self.name}: {message}")
+
     def _rate(self, done: int) -> float:
         """Return units per second since this process began; what it found done does not count."""
         elapsed = time.monotonic() - self._begin

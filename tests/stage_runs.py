@@ -29,13 +29,16 @@ class Heard:
     """A listener that keeps what it is told."""
 
     def __init__(self):
-        self.progressed, self.waited = [], []
+        self.progressed, self.waited, self.noted = [], [], []
 
     def progress(self, done, total, unit, note=""):
         self.progressed.append((done, total, unit, note))
 
     def waiting(self, reference):
         self.waited.append(reference)
+
+    def note(self, message):
+        self.noted.append(message)
 
 
 def small_pipeline(model_folder):

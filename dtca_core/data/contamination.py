@@ -1,65 +1,56 @@
-"""Which training problems are evaluation problems.
+"""Which training problems are evaluation problems: word for word, but for looks, or reworded."""
 
-Equality after normalisation, by hash; near-duplicates (shared n-grams) are left out.
-"""
-
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
 
-_TYPOGRAPHY = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u02bc", "'"),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys('"\u201c\u201d$?', ""),
-    }
-)
-_STEPS = [
-    (re.compile(pattern), replacement)
-    for pattern, replacement in [
-        (r"(?<!\\)\\[()\[\]]", ""),
-        (r"(?<!\\)\\[,;:! ]|~|\\q?quad(?![a-z])", " "),
-        (r"\\(?:left|right|displaystyle)(?![a-z])", ""),
-        (r"\\[dtc]frac(?![a-z])", r"\\frac"),
-        # A thousands separator goes; other marks stay where they stand inside a number.
-        (r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", ""),
-        (r"(?<=[0-9])\s*([,;:])\s*(?=[0-9])", r"\1"),
-        (r"(?<![0-9])[.,;:]|[.,;:](?![0-9])", ""),
-        (r"\s+", " "),
-        (r"(?<!\w) | (?!\w)", ""),
-    ]
-]
+from dtca_core.data.near_duplicates import near_duplicates
+from dtca_core.data.normalisation import problem_key
+
+MatchKind = Literal["exact", "normalised", "near"]
+"""How two problems are the same, from the surest on: as they stand, after `normalise_problem`,
+or by `near_duplicates`."""
+
+MATCH_KINDS: tuple[MatchKind, ...] = get_args(MatchKind)
 
 
-def normalise_problem(text: str) -> str:
-    """Return a problem without what does not change it: case, spacing, punctuation, dollars.
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """A training problem that is an evaluation problem."""
 
-    Signs that carry a meaning in mathematics (operators, brackets, a prime, a factorial, a
-    decimal point) stay, so that two different problems do not become one.
+    train: int
+    """Index of the training problem."""
+    evaluation: int
+    """Index of the first evaluation problem that it is."""
+    kind: MatchKind
+    """How the two are the same; the surest kind that holds."""
+
+
+def contaminated(train: Sequence[str], evaluation: Sequence[str]) -> list[Match]:
+    """Return each training problem that is an evaluation problem, in the order of training.
+
+    Each is compared with every evaluation problem through an index, in about linear time.
     """
-    text = text.casefold().translate(_TYPOGRAPHY)
-    for pattern, replacement in _STEPS:
-        text = pattern.sub(replacement, text)
-    return text
+    as_it_stands = _first(evaluation)
+    normalised = _first([problem_key(text) for text in evaluation])
+    reworded = dict(near_duplicates(train, evaluation))
+    matches: list[Match] = []
+    for index, text in enumerate(train):
+        found: dict[MatchKind, int | None] = {
+            "exact": as_it_stands.get(text),
+            "normalised": normalised.get(problem_key(text)),
+            "near": reworded.get(index),
+        }
+        for kind, other in found.items():
+            if other is not None:
+                matches.append(Match(train=index, evaluation=other, kind=kind))
+                break
+    return matches
 
 
-def contaminated(train: Sequence[str], evaluation: Sequence[str]) -> list[tuple[int, int]]:
-    """Return each training problem that is an evaluation problem, with the first that it is.
-
-    Equal are texts that are the same as they stand or after normalisation. Linear in both.
-
-    Returns:
-        pairs of a training index and an evaluation index, ascending.
-    """
-    known: dict[str, int] = {}
-    for index, text in enumerate(evaluation):
-        known.setdefault(problem_key(text), index)
-    keys = [problem_key(text) for text in train]
-    return [(index, known[key]) for index, key in enumerate(keys) if key in known]
-
-
-def problem_key(text: str) -> str:
-    """Return what two problems share if they are the same: the normalised text.
-
-    It is the text itself where nothing is left of it.
-    """
-    return normalise_problem(text) or text
+def _first(texts: Sequence[str]) -> dict[str, int]:
+    """Return where each text comes first."""
+    first: dict[str, int] = {}
+    for index, text in enumerate(texts):
+        first.setdefault(text, index)
+    return first

@@ -1,10 +1,7 @@
-"""Problems with their reference answers: the record, its Parquet schema, and reading files.
-
-Reading from the hub is left out.
-"""
+"""Problems with their reference answers: the record, its Parquet schema, and which are kept."""
 
 import hashlib
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +10,9 @@ from typing import Any, cast
 # pyarrow ships no types.
 # pyright: reportMissingTypeStubs=false
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dtca_core.data.contamination import problem_key
+from dtca_core.data.normalisation import problem_key
+from dtca_core.data.rows import Row, read_rows
 from dtca_core.errors import DataError
 from dtca_core.store import read_table
 
@@ -33,8 +30,9 @@ PROBLEM_SCHEMA = pa.schema(
 FROM_FILE = "file"
 """The kind of a problem that was read from a file."""
 
-Row = tuple[str, Any]
-"""A row as it was read, and the place in the file for messages."""
+QUESTION_COLUMNS = ("question", "problem")
+ANSWER_COLUMNS = ("answer", "ground_truth_answer")
+"""Names that published files use; the first that a row has is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +46,7 @@ class Problem:
     answer: str
     """The reference answer alone, without its solution; blank where the file gives none."""
     kind: str
-    """What sort of problem it is: a generator's template, or `FROM_FILE`."""
+    """Where it is from: a generator's template, `FROM_FILE`, or the name of a hub dataset."""
 
 
 def problem_id(question: str) -> str:
@@ -56,43 +54,60 @@ def problem_id(question: str) -> str:
     return hashlib.sha256(question.encode()).hexdigest()[:16]
 
 
-def read_problems(path: str | Path, question_column: str, answer_column: str) -> list[Problem]:
+def read_problems(
+    path: str | Path, question_column: str | None = None, answer_column: str | None = None
+) -> list[Problem]:
     """Return the problems of a file, in its order, duplicates included.
 
+    Args:
+        path: a file that `read_rows` reads.
+        question_column: as of `problems_of`.
+        answer_column: as of `problems_of`.
+    """
+    return problems_of(read_rows(Path(path)), question_column, answer_column, FROM_FILE)
+
+
+def problems_of(
+    rows: Sequence[Row], question_column: str | None, answer_column: str | None, kind: str
+) -> list[Problem]:
+    """Return the problems that rows hold, in their order, duplicates included.
+
     Of an answer in the manner of GSM8K, a solution and then `####`, what follows the last
-    mark is the reference. A blank answer is kept, as published files hold some; see
-    `drop_unanswered`.
+    mark is the reference. A number as an answer becomes its text. A blank answer is kept, as
+    published files hold some; see `drop_unanswered`.
 
     Args:
-        path: a `.json` list of objects, `.jsonl` with one object a line, or `.parquet`.
-        question_column: column of the question.
-        answer_column: column of the answer.
+        rows: rows with their places.
+        question_column: column of the question; None: the first of `QUESTION_COLUMNS` there is.
+        answer_column: column of the answer; None: the first of `ANSWER_COLUMNS` there is.
+        kind: kind of the problems.
     """
-    path = Path(path)
-    readers = {".json": _json_rows, ".jsonl": _jsonl_rows, ".parquet": _parquet_rows}
-    if path.suffix.lower() not in readers:
-        raise DataError(
-            f"problem file {path} ends in {path.suffix or 'nothing'!r}; give a file that ends in "
-            f"{', '.join(readers)}."
-        )
-    if not path.is_file():
-        raise DataError(f"problem file {path} does not exist; correct the path.")
-    rows = readers[path.suffix.lower()](path)
-    if not rows:
-        raise DataError(f"problem file {path} holds no problems; it needs at least one.")
-    return [_problem(row, question_column, answer_column, place) for place, row in rows]
+    asked = QUESTION_COLUMNS if question_column is None else (question_column,)
+    told = ANSWER_COLUMNS if answer_column is None else (answer_column,)
+    return [_problem(row, asked, told, place, kind) for place, row in rows]
 
 
-def deduplicate(problems: Sequence[Problem]) -> tuple[list[Problem], int]:
+def deduplicate(problems: Sequence[Problem]) -> tuple[list[Problem], list[Problem]]:
     """Return the first of each set of problems with the same normalised question.
 
     Returns:
-        the problems kept, in their order, and how many were dropped.
+        the problems kept and the problems dropped, each in their order.
     """
     first: dict[str, Problem] = {}
+    dropped: list[Problem] = []
     for problem in problems:
-        first.setdefault(problem_key(problem.question), problem)
-    return list(first.values()), len(problems) - len(first)
+        if first.setdefault(problem_key(problem.question), problem) is not problem:
+            dropped.append(problem)
+    return list(first.values()), dropped
+
+
+def num_contradicting(kept: Sequence[Problem], dropped: Sequence[Problem]) -> int:
+    """Return how many dropped duplicates give another answer than the one that was kept.
+
+    Answers are compared as text, so that 1/2 contradicts 0.5: it is a hint to look.
+    """
+    answers = {problem_key(problem.question): problem.answer for problem in kept}
+    return sum(answers[problem_key(p.question)] != p.answer for p in dropped)
 
 
 def drop_unanswered(problems: Sequence[Problem]) -> tuple[list[Problem], int]:
@@ -105,32 +120,57 @@ def drop_unanswered(problems: Sequence[Problem]) -> tuple[list[Problem], int]:
     return kept, len(problems) - len(kept)
 
 
-def _problem(row: Any, question_column: str, answer_column: str, place: str) -> Problem:
+def read_split(path: Path, split: str) -> list[Problem]:
+    """Return the problems of one split of a dataset artifact's Parquet file, in its order."""
+    rows = read_table([path], PROBLEM_SCHEMA).to_pylist()
+    fields = ("problem_id", "question", "answer", "kind")
+    return [Problem(**{f: row[f] for f in fields}) for row in rows if row["split"] == split]
+
+
+def _problem(
+    row: Any, asked: tuple[str, ...], told: tuple[str, ...], place: str, kind: str
+) -> Problem:
     if not isinstance(row, dict):
         raise DataError(
             f"{place} is a {type(row).__name__}; each problem needs an object with columns."
         )
     columns = cast(dict[str, Any], row)
-    question = _text(columns, question_column, place)
-    answer = _text(columns, answer_column, place)
+    question_column = _column(columns, asked, place)
+    question = _text(columns[question_column], question_column, place)
     if not question.strip():
         raise DataError(f"{place}: {question_column!r} is blank; write a question or remove it.")
+    answer_column = _column(columns, told, place)
+    answer = columns[answer_column]
+    if not _is_number(answer):
+        answer = _text(answer, answer_column, place)
     return Problem(
         problem_id=problem_id(question),
         question=question,
-        answer=answer.rpartition("####")[2].strip(),
-        kind=FROM_FILE,
+        answer=str(answer).rpartition("####")[2].strip(),
+        kind=kind,
     )
 
 
-def _text(row: dict[str, Any], column: str, place: str) -> str:
-    """Return one value of a row, or raise DataError that says what is wrong with it."""
-    if column not in row:
-        raise DataError(
-            f"{place} has no column {column!r}; it has {', '.join(map(repr, row)) or 'none'}. Set "
-            "question_column and answer_column to two of them."
-        )
-    value = row[column]
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _column(row: dict[str, Any], names: tuple[str, ...], place: str) -> str:
+    """Return the first of these columns that a row has, or raise DataError with those it has."""
+    for name in names:
+        if name in row:
+            return name
+    raise DataError(
+        f"{place} has no column {' or '.join(map(repr, names))}; it has "
+        f"{', '.join(map(repr, row)) or 'none'}. Name two of them in data.question_column and "
+        "data.answer_column, or in data.evaluation_question_column and "
+        "data.evaluation_answer_column if it is the evaluation file."
+    )
+
+
+def _text(value: Any, column: str, place: str) -> str:
+    """Return a value that is text, or raise DataError that says what is wrong with it."""
     if not isinstance(value, str):
         found = "null" if value is None else f"{value!r}, a {type(value).__name__}"
         raise DataError(f"{place}: {column!r} is {found}; it needs text.")
@@ -140,63 +180,3 @@ def _text(row: dict[str, Any], column: str, place: str) -> str:
             "repair the text or remove the row."
         )
     return value
-
-
-def _utf8(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"problem file {path} is not UTF-8 at byte {error.start}; save it as UTF-8."
-        ) from None
-
-
-def _json_rows(path: Path) -> list[Row]:
-    try:
-        rows = json.loads(_utf8(path))
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"problem file {path} is not JSON: line {error.lineno}, column {error.colno}: "
-            f"{error.msg}. Repair it; one object a line belongs in a .jsonl file."
-        ) from None
-    if not isinstance(rows, list):
-        raise DataError(
-            f"problem file {path} holds a {type(rows).__name__}; it needs a list of objects."
-        )
-    return _numbered(rows, path)
-
-
-def _numbered(rows: list[Any], path: Path) -> list[Row]:
-    return [(f"{path}, row {number}", row) for number, row in enumerate(rows, 1)]
-
-
-def _jsonl_rows(path: Path) -> list[Row]:
-    rows: list[Row] = []
-    # Not splitlines(): JSON strings may hold the other line separators of Unicode.
-    for number, line in enumerate(_utf8(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            rows.append((f"{path}, line {number}", json.loads(line)))
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"problem file {path} is not JSON in line {number}, column {error.colno}: "
-                f"{error.msg}. Repair or remove that line."
-            ) from None
-    return rows
-
-
-def _parquet_rows(path: Path) -> list[Row]:
-    try:
-        rows: list[Any] = pq.read_table(path).to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = str(cast(Exception, error)).partition("\n")[0]
-        raise DataError(f"problem file {path} is not Parquet ({reason}); write it again.") from None
-    return _numbered(rows, path)
-
-
-def read_split(path: Path, split: str) -> list[Problem]:
-    """Return the problems of one split of a dataset artifact's Parquet file, in its order."""
-    rows = read_table([path], PROBLEM_SCHEMA).to_pylist()
-    fields = ("problem_id", "question", "answer", "kind")
-    return [Problem(**{f: row[f] for f in fields}) for row in rows if row["split"] == split]

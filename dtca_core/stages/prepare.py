@@ -6,12 +6,15 @@ from pathlib import Path
 import torch
 
 from dtca_core.config import DataConfig
-from dtca_core.data.contamination import contaminated
+from dtca_core.data.contamination import MATCH_KINDS, Match, contaminated
+from dtca_core.data.hub import HUB_DATASETS, Purpose, check_purpose, hub_rows
 from dtca_core.data.problems import (
     PROBLEM_SCHEMA,
     Problem,
     deduplicate,
     drop_unanswered,
+    num_contradicting,
+    problems_of,
     read_problems,
 )
 from dtca_core.data.word_problems import Split, generated_problems
@@ -26,26 +29,44 @@ PROBLEMS_FILE = "problems.parquet"
 Splits = dict[str, list[Problem]]
 """Problems by split: train, validation, test."""
 
+_PURPOSES: dict[str, Purpose] = {"source": "training", "evaluation_source": "evaluation"}
+"""What the problems of a setting are for."""
+
 
 def files(config: DataConfig) -> dict[str, Path]:
-    """Return the problem files that the settings name, by the setting's name."""
-    if config.evaluation_source is None:
-        return {}
-    named = {
-        "source": Path(config.source).expanduser(),
-        "evaluation_source": Path(config.evaluation_source).expanduser(),
-    }
-    for name, path in named.items():
-        if not path.is_file():
-            raise DataError(f"problem file {path} does not exist; correct data.{name}.")
+    """Return the problem files that the settings name, by the setting's name.
+
+    A dataset of the hub is not among them: its name stays in the key, and means pinned rows.
+
+    Raises:
+        DataError: a file is not there, or a dataset has no split for what it is to be used for.
+    """
+    named: dict[str, Path] = {}
+    for setting, purpose in _PURPOSES.items():
+        source = getattr(config, setting)
+        if source in HUB_DATASETS:
+            check_purpose(source, purpose)
+        elif config.evaluation_source is not None:
+            named[setting] = _file(source, setting, purpose)
     return named
+
+
+def _file(source: str, setting: str, purpose: Purpose) -> Path:
+    path = Path(source).expanduser()
+    if not path.is_file():
+        known = [name for name, dataset in HUB_DATASETS.items() if purpose in dataset.splits]
+        raise DataError(
+            f"problem file {path} does not exist; correct data.{setting}, or use a dataset of the "
+            f"hub by name: {' or '.join(known)}."
+        )
+    return path
 
 
 def build(context: StageContext) -> Counts:
     """Write the problems of every split."""
     config: DataConfig = context.config
     counts: Counts = {}
-    splits = _from_files(config, counts) if files(config) else _generated(config)
+    splits = _generated(config) if config.source == "embedded" else _given(context, counts)
     rows = [
         {
             "problem_id": problem.problem_id,
@@ -63,24 +84,32 @@ def build(context: StageContext) -> Counts:
 
 
 def _generated(config: DataConfig) -> Splits:
-    sizes: dict[Split, int] = {
+    sizes: dict[Split, int | None] = {
         "train": config.num_train,
         "validation": config.num_validation,
         "test": config.num_test,
     }
-    return {split: generated_problems(split, size, config.seed) for split, size in sizes.items()}
+    return {
+        split: generated_problems(split, size, config.seed)
+        for split, size in sizes.items()
+        if size is not None  # DataConfig needs numbers here.
+    }
 
 
-def _from_files(config: DataConfig, counts: Counts) -> Splits:
-    columns = config.question_column, config.answer_column
-    named = files(config)
-    train = _clean(named["source"], *columns, counts, "train")
-    test = _clean(named["evaluation_source"], *columns, counts, "test")[: config.num_test]
+def _given(context: StageContext, counts: Counts) -> Splits:
+    """Return the splits of files and hub datasets.
+
+    The gate sees every evaluation problem, also those beyond `num_test`, and validation is cut
+    from what passed it.
+    """
+    config: DataConfig = context.config
+    train = _clean(context, "source", counts, "train")
+    test = _clean(context, "evaluation_source", counts, "test")
     if not test:
         raise DataError(
             f"{config.evaluation_source} holds no problem with an answer; give a file that does."
         )
-    train = _decontaminated(train, test, config, counts)
+    train = _decontaminated(train, test, context, counts)
     order = torch.randperm(len(train), generator=stream(config.seed, "validation split"))
     shuffled = [train[i] for i in order.tolist()]
     held_out = min(config.num_validation, len(shuffled) // 2)
@@ -90,37 +119,73 @@ def _from_files(config: DataConfig, counts: Counts) -> Splits:
             "to train on and one to validate on. Give a larger file."
         )
     return {
-        "train": shuffled[held_out : held_out + config.num_train],
+        "train": shuffled[held_out:][: config.num_train],
         "validation": shuffled[:held_out],
-        "test": test,
+        "test": test[: config.num_test],
     }
 
 
-def _clean(
-    path: Path, question_column: str, answer_column: str, counts: Counts, name: str
-) -> list[Problem]:
-    problems = read_problems(path, question_column, answer_column)
+def _clean(context: StageContext, setting: str, counts: Counts, name: str) -> list[Problem]:
+    """Return the problems of a source that can be used, each once; what was dropped is counted."""
+    problems = _problems(context.config, setting)
     # Those without an answer go first: of two alike, the one that can be solved must stay.
     answered, counts[f"{name}_unanswered"] = drop_unanswered(problems)
-    kept, counts[f"{name}_duplicates"] = deduplicate(answered)
+    kept, duplicates = deduplicate(answered)
+    counts[f"{name}_duplicates"] = len(duplicates)
+    counts[f"{name}_contradicting"] = num_contradicting(kept, duplicates)
+    if len(kept) < len(problems):
+        context.listener.note(
+            f"{getattr(context.config, setting)}: {len(problems)} problems, dropped "
+            f"{counts[f'{name}_unanswered']} without an answer and {len(duplicates)} duplicates, "
+            f"{counts[f'{name}_contradicting']} of these with another answer than the one kept"
+        )
     return kept
 
 
+def _problems(config: DataConfig, setting: str) -> list[Problem]:
+    source: str = getattr(config, setting)
+    if source in HUB_DATASETS:
+        return problems_of(hub_rows(source, _PURPOSES[setting]), None, None, source)
+    question, answer = config.question_column, config.answer_column
+    if setting == "evaluation_source":
+        question = config.evaluation_question_column or question
+        answer = config.evaluation_answer_column or answer
+    return read_problems(files(config)[setting], question, answer)
+
+
 def _decontaminated(
-    train: Sequence[Problem], test: Sequence[Problem], config: DataConfig, counts: Counts
+    train: Sequence[Problem], test: Sequence[Problem], context: StageContext, counts: Counts
 ) -> list[Problem]:
     """Return the training problems that are no evaluation problems; refuse if told to."""
-    shared = contaminated([p.question for p in train], [p.question for p in test])
-    counts["contaminated"] = len(shared)
-    if shared and config.on_contamination == "refuse":
-        first = "\n".join(f"  {train[i].question[:120]!r}" for i, _ in shared[:3])
+    config: DataConfig = context.config
+    matches = contaminated([p.question for p in train], [p.question for p in test])
+    counts["contaminated"] = len(matches)
+    for kind in MATCH_KINDS:
+        counts[f"contaminated_{kind}"] = sum(match.kind == kind for match in matches)
+    if not matches:
+        return list(train)
+    found = (
+        f"{len(matches)} of {len(train)} training problems in {config.source} are evaluation "
+        f"problems of {config.evaluation_source}: {counts['contaminated_exact']} word for word, "
+        f"{counts['contaminated_normalised']} but for spacing, case or punctuation, "
+        f"{counts['contaminated_near']} reworded"
+    )
+    if config.on_contamination == "refuse":
+        first = "\n".join(_described(match, train, test) for match in matches[:3])
         raise DataError(
-            f"{len(shared)} of {len(train)} training problems in {config.source} are evaluation "
-            f"problems of {config.evaluation_source}; the first are\n{first}\nTrain on a clean "
-            "file, or set data.on_contamination to 'drop'."
+            f"{found}. The first are\n{first}\nTrain on a clean file, or set "
+            "data.on_contamination to 'drop' to train without them."
         )
-    leaky = {i for i, _ in shared}
+    context.listener.note(f"{found}; they were dropped")
+    leaky = {match.train for match in matches}
     return [problem for i, problem in enumerate(train) if i not in leaky]
+
+
+def _described(match: Match, train: Sequence[Problem], test: Sequence[Problem]) -> str:
+    line = f"  {train[match.train].question[:120]!r}"
+    if match.kind == "near":
+        line += f"\n    which rewords {test[match.evaluation].question[:120]!r}"
+    return line
 
 
 PREPARE = StageSpec(

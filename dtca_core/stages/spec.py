@@ -21,6 +21,10 @@ class Listener(Protocol):
         """Say that another process builds the same artifact, and that this one waits for it."""
         ...
 
+    def note(self, message: str) -> None:
+        """Say once what a person should know of the result."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelInput:

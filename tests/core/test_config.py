@@ -262,12 +262,20 @@ def test_weights_are_bounded_from_low_to_high():
 
 
 @pytest.mark.parametrize("values", [{"source": "train.jsonl"}, {"evaluation_source": "test.jsonl"}])
-def test_a_file_of_problems_needs_its_evaluation(values):
+def test_training_problems_need_their_evaluation(values):
     message = explained(DataConfig, **values)
-    assert "set both paths or neither" in message
+    assert "set both or neither" in message
     assert "train.jsonl" in message or "test.jsonl" in message
     both = DataConfig(source="train.jsonl", evaluation_source="test.jsonl")
     assert both.evaluation_source == "test.jsonl"
+
+
+@pytest.mark.parametrize("limit", ["num_train", "num_test"])
+def test_all_problems_may_be_taken_where_there_is_an_end_of_them(limit):
+    assert "there is no end of them; give numbers" in explained(DataConfig, **{limit: None})
+    given = {"source": "gsm8k", "evaluation_source": "gsm8k", limit: None}
+    config = PipelineConfig.model_validate({"data": given})
+    assert getattr(config.data, limit) is None
 
 
 @pytest.mark.parametrize("name", ["rollouts.num_prompts", "train.prompts_per_update"])

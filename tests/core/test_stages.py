@@ -1,15 +1,12 @@
 """Tests of the stages: built once, resumed, named by what decides them, on a small pipeline."""
 
-import json
 import shutil
 from dataclasses import replace
-from itertools import islice
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from dtca_core.config import DataConfig, WeightsConfig
+from dtca_core.config import WeightsConfig
 from dtca_core.data.problems import read_split
 from dtca_core.errors import ArtifactError, DataError
 from dtca_core.models import load_predictor
@@ -18,7 +15,7 @@ from dtca_core.stages import STAGES
 from dtca_core.stages.code import code_digest
 from dtca_core.stages.evaluate import read_results
 from dtca_core.stages.pipeline import steps
-from dtca_core.stages.prepare import PREPARE, PROBLEMS_FILE
+from dtca_core.stages.prepare import PROBLEMS_FILE
 from dtca_core.stages.run import model_input, run_stage, stage_key
 from dtca_core.stages.shards import shard_paths
 from dtca_core.stages.weights import WEIGHTS, weights_file
@@ -415,121 +412,6 @@ def test_more_prompts_than_problems_are_refused(finished_pipeline, tmp_path):
     greedy, _ = rebuilt(step, num_prompts=13)
     with pytest.raises(DataError, match=r"12 training problems, rollouts\.num_prompts is 13"):
         run_step(Store(tmp_path), greedy, found)
-
-
-# ---------------------------------------------------------------------------------------- prepare
-
-TRAIN_ROWS = [
-    {"question": "What is 1+1?", "answer": "2"},
-    {"question": "what is  1+1", "answer": "2"},  # the same problem
-    {"question": "What is 2+2?", "answer": "So 4 #### 4"},
-    {"question": "What is 3+3?", "answer": ""},
-    {"question": "What is 3+3?", "answer": "6"},  # of two alike, the one with an answer stays
-    {"question": "What is 4+4?", "answer": "8"},
-    {"question": "What is 5+5?", "answer": "10"},
-]
-TEST_ROWS = [
-    {"question": "WHAT IS 2+2", "answer": "4"},
-    {"question": "What is 9+9?", "answer": "18"},
-    {"question": "What is 8+8?", "answer": " "},
-]
-
-
-def write_rows(path, rows):
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
-
-
-def prepare(folder, suffix=".jsonl", train=TRAIN_ROWS, test=TEST_ROWS, **settings):
-    config = DataConfig(
-        source=write_rows(folder / f"train{suffix}", train),
-        evaluation_source=write_rows(folder / f"test{suffix}", test),
-        **settings,
-    )
-    store = Store(folder / "artifacts")
-    return run_stage(store, PREPARE, config, inputs={}, listener=Heard())
-
-
-@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
-def test_files_become_clean_splits_whatever_their_format(tmp_path, suffix):
-    artifact = prepare(tmp_path, suffix, on_contamination="drop", num_validation=2).artifact
-    # By hand: of 7 training rows one has no answer, one is a duplicate and one is an evaluation
-    # problem; of the 4 that are left, half at most are held out.
-    assert artifact.manifest.counts == {
-        "train_unanswered": 1,
-        "train_duplicates": 1,
-        "test_unanswered": 1,
-        "test_duplicates": 0,
-        "contaminated": 1,
-        "train": 2,
-        "validation": 2,
-        "test": 2,
-    }
-    splits = {
-        split: read_split(artifact.path / PROBLEMS_FILE, split)
-        for split in ("train", "validation", "test")
-    }
-    assert [(p.question, p.answer) for p in splits["test"]] == [
-        ("WHAT IS 2+2", "4"),
-        ("What is 9+9?", "18"),
-    ]
-    learnt = splits["train"] + splits["validation"]
-    assert {p.question for p in learnt} == {f"What is {n}+{n}?" for n in (1, 3, 4, 5)}
-    assert {p.answer for p in learnt} == {"2", "6", "8", "10"}
-
-
-def test_a_training_problem_that_is_an_evaluation_problem_is_refused_by_default(tmp_path):
-    with pytest.raises(DataError, match="1 of 5 training problems") as refusal:
-        prepare(tmp_path)
-    message = str(refusal.value)
-    assert "'What is 2+2?'" in message
-    assert "data.on_contamination" in message
-    assert prepare(tmp_path, num_test=1, test=TEST_ROWS[1:]).artifact.manifest.counts["test"] == 1
-
-
-def test_problem_files_count_by_their_content_and_not_by_their_path(tmp_path):
-    first = prepare(tmp_path, on_contamination="drop")
-    assert prepare(tmp_path, on_contamination="drop").is_cached
-    (tmp_path / "other").mkdir()
-    moved = prepare(tmp_path / "other", on_contamination="drop").artifact
-    assert moved.key == first.artifact.key
-    more = [*TRAIN_ROWS, {"question": "What is 6+6?", "answer": "12"}]
-    changed = prepare(tmp_path, train=more, on_contamination="drop")
-    assert not changed.is_cached
-    assert changed.artifact.key != first.artifact.key
-    assert changed.artifact.manifest.inputs.keys() == {"source", "evaluation_source"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"train": TRAIN_ROWS[:1]}, "leaves 1 training problems; at least 2 are needed"),
-        ({"test": TEST_ROWS[2:]}, "holds no problem with an answer"),
-    ],
-)
-def test_too_few_problems_are_refused(tmp_path, changes, message):
-    with pytest.raises(DataError, match=message):
-        prepare(tmp_path, on_contamination="drop", **changes)
-
-
-def test_a_problem_file_that_does_not_exist_is_named_with_its_setting(tmp_path):
-    config = DataConfig(source=str(tmp_path / "no.json"), evaluation_source="nor-this.json")
-    with pytest.raises(DataError, match=r"no\.json does not exist; correct data\.source"):
-        run_stage(Store(tmp_path), PREPARE, config, inputs={}, listener=Heard())
-
-
-def test_a_generator_that_runs_dry_is_named_with_its_setting(tmp_path, monkeypatch):
-    from dtca_core.data import word_problems as module
-
-    few = list(islice(module.word_problems("train", 0), 3))
-    monkeypatch.setattr(module, "word_problems", lambda _split, _seed: iter(few * 9))
-    with pytest.raises(DataError, match=r"has 3 distinct train problems, 4 were asked for"):
-        run_stage(Store(tmp_path), PREPARE, DataConfig(num_train=4), inputs={}, listener=Heard())
 
 
 # ----------------------------------------------------------------------------------------- report

@@ -72,9 +72,11 @@ def test_a_training_file_that_holds_evaluation_problems(
             "evaluation_source": str(problem_file(tmp_path / "test.jsonl", *questions[5:8])),
         }
     )
-    message = refused(monkeypatch, capsys, "run", "--config", config)
-    assert "3 of 40 training problems" in message
-    assert "What is 5 + 1?" in message
+    for command in (("run",), ("stage", "prepare")):
+        message = refused(monkeypatch, capsys, *command, "--config", config)
+        assert "3 of 40 training problems" in message
+        assert "3 word for word" in message
+        assert "What is 5 + 1?" in message
     assert not open_store().artifacts("dataset")
     assert not open_store().leftovers()
 

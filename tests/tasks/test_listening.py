@@ -53,6 +53,13 @@ def test_the_end_is_left_to_the_line_of_the_stage(clock, caplog):
     assert lines(caplog) == []
 
 
+def test_what_a_person_should_know_is_said_with_the_name_of_the_stage(caplog):
+    caplog.set_level(logging.INFO)
+    with StageListener("prepare", Console(file=io.StringIO())) as listener:
+        listener.note("3 problems were dropped")
+    assert lines(caplog) == ["prepare: 3 problems were dropped"]
+
+
 def test_on_a_terminal_a_bar_shows_rate_and_time_left():
     screen = io.StringIO()
     with StageListener(
