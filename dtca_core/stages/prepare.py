@@ -19,6 +19,7 @@ from dtca_core.data.problems import (
 )
 from dtca_core.data.word_problems import Split, generated_problems
 from dtca_core.errors import DataError
+from dtca_core.evaluation.scoring import unreadable_references
 from dtca_core.randomness import stream
 from dtca_core.stages.spec import Counts, StageContext, StageSpec
 from dtca_core.store import table_from_rows, write_table
@@ -130,7 +131,8 @@ def _clean(context: StageContext, setting: str, counts: Counts, name: str) -> li
     problems = _problems(context.config, setting)
     # Those without an answer go first: of two alike, the one that can be solved must stay.
     answered, counts[f"{name}_unanswered"] = drop_unanswered(problems)
-    kept, duplicates = deduplicate(answered)
+    readable = _readable(answered, context, counts, name)
+    kept, duplicates = deduplicate(readable)
     counts[f"{name}_duplicates"] = len(duplicates)
     counts[f"{name}_contradicting"] = num_contradicting(kept, duplicates)
     if len(kept) < len(problems):
@@ -140,6 +142,21 @@ def _clean(context: StageContext, setting: str, counts: Counts, name: str) -> li
             f"{counts[f'{name}_contradicting']} of these with another answer than the one kept"
         )
     return kept
+
+
+def _readable(
+    problems: list[Problem], context: StageContext, counts: Counts, name: str
+) -> list[Problem]:
+    """Return the problems whose reference an answer can agree with; the others could never pay."""
+    unreadable = set(unreadable_references([problem.answer for problem in problems]))
+    counts[f"{name}_unreadable"] = len(unreadable)
+    if unreadable:
+        first = ", ".join(repr(problems[i].answer[:60]) for i in sorted(unreadable)[:3])
+        context.listener.note(
+            f"{name}: dropped {len(unreadable)} problems whose reference cannot be read as an "
+            f"answer, such as {first}"
+        )
+    return [problem for i, problem in enumerate(problems) if i not in unreadable]
 
 
 def _problems(config: DataConfig, setting: str) -> list[Problem]:
@@ -191,7 +208,7 @@ def _described(match: Match, train: Sequence[Problem], test: Sequence[Problem]) 
 PREPARE = StageSpec(
     name="prepare",
     kind="dataset",
-    version=1,
+    version=2,
     config=DataConfig,
     inputs=(),
     needs_model=False,

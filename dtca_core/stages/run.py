@@ -19,7 +19,18 @@ from dtca_core.stages.train import MODEL_FOLDER
 from dtca_core.store import Artifact, InputRecord, Provenance, Store, artifact_key
 from dtca_core.store.artifact import external_artifact, files_digest
 
-_PACKAGES = ("dtca", "torch", "transformers", "tokenizers", "spacy", "pyarrow", "accelerate")
+_PACKAGES = (
+    "dtca",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "spacy",
+    "pyarrow",
+    "accelerate",
+    "datasets",
+    "math-verify",
+    "sympy",
+)
 _CODE_MARK = ".code.partial"
 """Says which code began a work folder; the store removes it when it publishes."""
 

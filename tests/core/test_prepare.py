@@ -60,9 +60,11 @@ def test_files_become_clean_splits_whatever_their_format(tmp_path, suffix):
     # problem; of the 4 that are left, half at most are held out.
     assert artifact.manifest.counts == {
         "train_unanswered": 1,
+        "train_unreadable": 0,
         "train_duplicates": 1,
         "train_contradicting": 1,
         "test_unanswered": 1,
+        "test_unreadable": 0,
         "test_duplicates": 0,
         "test_contradicting": 0,
         "contaminated": 1,
@@ -121,6 +123,20 @@ def test_what_is_dropped_is_said(tmp_path):
     assert "test.jsonl: 3 problems, dropped 1 without an answer and 0 duplicates" in test
     assert gate.startswith("1 of 5 training problems")
     assert gate.endswith("1 but for spacing, case or punctuation, 0 reworded; they were dropped")
+
+
+def test_a_reference_that_no_answer_can_agree_with_never_pays(tmp_path):
+    heard = Heard()
+    broken = {"question": "What is 7+7?", "answer": "\\frac{14}{1"}
+    artifact = prepare(
+        tmp_path, train=[*TRAIN_ROWS, broken], on_contamination="drop", listener=heard
+    ).artifact
+    assert artifact.manifest.counts["train_unreadable"] == 1
+    said = "train: dropped 1 problems whose reference cannot be read as an answer, such as"
+    assert any(note.startswith(said) for note in heard.noted)
+    for split in ("train", "validation"):
+        problems = read_split(artifact.path / PROBLEMS_FILE, split)
+        assert broken["question"] not in [problem.question for problem in problems]
 
 
 def test_each_file_may_have_columns_of_its_own(tmp_path):
