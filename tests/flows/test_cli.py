@@ -22,7 +22,7 @@ REFUSALS = {
     "- a list": "holds a list, not sections",
     "a: b: c": "is not YAML",
     "evaluate: {budgets: []}": "evaluate.budgets",
-    "data: {source: problems.jsonl}": "needs a file of evaluation problems",
+    "data: {source: problems.jsonl}": "training problems need evaluation problems",
 }
 
 
