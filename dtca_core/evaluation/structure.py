@@ -151,7 +151,7 @@ def _relation(text: str, read: Read) -> Answer | None:
         return None
     if not all(sides):
         return Words(text=normal_text(text))
-    if operators == ["\\in"]:
+    if operators == ["\\in"] and is_symbol(sides[0]):
         return member(sides[0], read(sides[1]))
     if operators == ["\\ne"] and is_symbol(sides[0]):
         return line_without(read(sides[1]), normal_text(sides[0]))
