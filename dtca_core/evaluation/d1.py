@@ -8,8 +8,7 @@ is not how this project judges; `scoring` is. It compares text, so 0.25 is not \
 import re
 
 _NUMBER = re.compile(r"-?[0-9]+\.?[0-9]*")
-_FIRST_BOXES = re.compile(r"\\boxed\{(.*?)\}")
-_ANSWER_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_FIRST_BOXES = re.compile(r"\\boxed\{([^}\n]*)\}")
 _UNIT = "\\text{ "
 _REMOVED = ("\n", "\\!", "\\left", "\\right", "^{\\circ}", "^\\circ", "\\$")
 
@@ -20,12 +19,14 @@ def number_answer(response: str) -> str | None:
     It is that of the first box that is a number or holds one (its first); else the last number
     between the answer tags.
     """
-    for content in _FIRST_BOXES.findall(response):
+    # What follows a line's last brace opens boxes in vain, each of which would be read to its end.
+    lines = "\n".join(line[: line.rfind("}") + 1] for line in response.split("\n"))
+    for content in _FIRST_BOXES.findall(lines):
         number = _number_in(content.strip(), first=True)
         if number is not None:
             return number
-    tag = _ANSWER_TAG.search(response)
-    return _number_in(tag[1].strip(), first=False) if tag else None
+    tagged = _tagged(response)
+    return None if tagged is None else _number_in(tagged, first=False)
 
 
 def same_number(answer: str, reference: str) -> bool:
@@ -39,10 +40,10 @@ def same_number(answer: str, reference: str) -> bool:
 def math_answer(response: str) -> str | None:
     """Return the last box of a response to MATH, else what its answer tags hold, else None."""
     answer = _last_box(response)
-    if not answer:
-        tag = _ANSWER_TAG.search(response)
-        return tag[1].strip() if tag else answer
-    return answer
+    if answer:
+        return answer
+    tagged = _tagged(response)
+    return answer if tagged is None else tagged
 
 
 def same_text(answer: str, reference: str) -> bool:
@@ -51,6 +52,12 @@ def same_text(answer: str, reference: str) -> bool:
         return _clean(answer) == _clean(reference)
     except (ValueError, IndexError):
         return answer == reference
+
+
+def _tagged(response: str) -> str | None:
+    """Return what stands between the first answer tag and the next that closes it, or None."""
+    tagged, end, _ = response.partition("<answer>")[2].partition("</answer>")
+    return tagged.strip() if end else None
 
 
 def _number_in(text: str, *, first: bool) -> str | None:

@@ -17,6 +17,10 @@ from dtca_core.evaluation.latex import is_balanced
 from dtca_core.evaluation.protocols import Task, find_setup, task_of
 
 
+MAX_EXACT = 200
+"""A longer answer is judged by a worker, whatever its form; a longer one is rarely right."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """The verdict on one response."""
@@ -119,7 +123,12 @@ def judge(
 
 
 def _exact(answer: str, reference: str) -> bool | None:
-    """Return the verdict of exact arithmetic, None where it takes algebra."""
+    """Return the verdict of exact arithmetic, None where a worker has to tell.
+
+    Here nothing bounds the time, so that a long answer is not even read.
+    """
+    if len(answer) > MAX_EXACT:
+        return None
     try:
         return agree(answer, reference, ExactCalculator())
     except NeedsAlgebraError:

@@ -59,6 +59,7 @@ _BASES = {str(base): str(base) for base in range(2, 37)} | {
     name: str(base) for base, name in enumerate(_BASE_NAMES.split(), start=2)
 }
 _COLON = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:\s*:\s*[0-9]+(?:\.[0-9]+)?)+)\s*([a-zA-Z. ]*)")
+_TWO_SIGNS = re.compile(r"\\(?:pm|mp)(?![a-zA-Z])")
 _COMPOUND_PART = re.compile(r"([0-9][0-9.,/]*)\s*([a-zA-Z]+)\.?(?:\s+and\s+|,\s*|\s+|$)")
 
 
@@ -181,10 +182,10 @@ def _marked(text: str, read: Read) -> Answer | None:
 
 def _two_signs(text: str, read: Read) -> Answer | None:
     r"""Read `a \pm b` as its two values; of several signs in one it is not known which go with."""
-    signs = re.findall(r"\\(?:pm|mp)(?![a-zA-Z])", text)
-    if len(signs) != 1:
+    parts = _TWO_SIGNS.split(text)
+    if len(parts) != 2:
         return None
-    head, _, tail = text.partition(signs[0])
+    head, tail = parts
     return Values(items=(read(f"{head}+{tail}"), read(f"{head}-{tail}")))
 
 

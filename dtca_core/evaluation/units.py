@@ -51,10 +51,11 @@ _NO_UNIT = re.compile(
 )
 _TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
 _EXPONENT = r"(?:\s*\^\s*(?:[0-9]|\{-?[0-9]\}))?"
-_STYLED = rf"{STYLE}\s*\{{[^{{}}0-9,]*(?:\^[0-9])?[^{{}}0-9,]*\}}{_EXPONENT}"
+# Every text matches in one way only, or a row of them would take exponential time.
+_STYLED = rf"{STYLE}\s*\{{[^{{}}0-9,^]*(?:\^[0-9][^{{}}0-9,^]*)?\}}{_EXPONENT}"
 _TAIL = re.compile(
     rf"(?:\s*\^\\circ\s*(?:[CF]|{_STYLED})?|\s*\\?%|\s+percent"
-    rf"|(?:\s*(?:/|\\cdot)?\s*{_STYLED})+"
+    rf"|(?:\s*(?:(?:/|\\cdot)\s*)?{_STYLED})++"
     r"|(?<=[0-9)}])\s*[\u3040-\u9fff\uac00-\ud7af]{1,4}"
     rf"|(?<=[0-9])\s*(?:{_KNOWN}){_EXPONENT}(?:\s*/\s*[a-z]+)?"
     rf"|(?<=[0-9)\}}\]i])\s+[a-zA-Z]{{2,}}\.?(?:[ -][a-zA-Z./]+)*{_EXPONENT})$"

@@ -1,5 +1,6 @@
 """Tests of d1's way to read and compare: each rule, and the accuracies published with it."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ OUTPUTS = Path(__file__).parents[3] / "shared" / "data" / "llada8b_outputs.parqu
         ("<answer>\n12\n</answer>", "12"),
         ("<answer>none</answer>", None),
         ("<answer>12", None),
+        ("\\boxed{1\n} and \\boxed{2}", "2"),  # a box ends on its line
         ("12", None),
     ],
 )
@@ -42,6 +44,15 @@ def test_the_number_of_a_response(response, answer):
 )
 def test_the_answer_of_a_response(response, answer):
     assert math_answer(response) == answer
+
+
+@pytest.mark.parametrize("text", ["\\boxed{", "\\boxed{\n", "<answer>", "</answer>"])
+def test_a_hundred_thousand_characters_take_no_time(text):
+    response = text * (100_000 // len(text))
+    start = time.perf_counter()
+    assert number_answer(response) is None
+    math_answer(response)
+    assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize(
