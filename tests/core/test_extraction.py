@@ -71,6 +71,13 @@ def test_a_hundred_thousand_characters_take_no_time(extract, text):
     assert time.perf_counter() - start < 5
 
 
+@pytest.mark.parametrize("filler", [" ", ", ", "</answer>", "so ", "$ "])
+def test_a_long_closing_phrase_takes_no_time(filler):
+    start = time.perf_counter()
+    stated_answer("The answer is $" + filler * (100_000 // len(filler)))
+    assert time.perf_counter() - start < 5
+
+
 def test_a_box_around_a_hundred_thousand_braces_is_found():
     text = "\\boxed{" + "{" * 50_000 + "5" + "}" * 50_000 + "}"
     assert last_boxed(text) == text[len("\\boxed{") : -1]

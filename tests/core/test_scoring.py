@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dtca_core.errors import ConfigError, DataError
 from dtca_core.evaluation import Score, score_answers
 from dtca_core.evaluation.judges import Judges
-from dtca_core.evaluation.scoring import demand_box
+from dtca_core.evaluation.scoring import MAX_EXACT, demand_box
 
 BANK = Path(__file__).parent / "scoring_bank.jsonl"
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "scoring_cases.jsonl"
@@ -113,6 +113,13 @@ def test_hostile_answers_take_no_time(text):
     start = time.perf_counter()
     score("\\boxed{" + text * (100_000 // len(text)) + "}", "5")
     assert time.perf_counter() - start < 5
+
+
+def test_a_long_answer_is_read_by_a_worker_alone(monkeypatch):
+    # Nothing bounds the time of what is read here.
+    monkeypatch.setattr("dtca_core.evaluation.scoring.agree", None)
+    long = "1" * (MAX_EXACT + 1)
+    assert score(f"\\boxed{{{long}}}", long).correct
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
