@@ -20,10 +20,6 @@ MAX_EXACT = 200
 """A longer answer is judged by a worker, whatever its form; a longer one is rarely right."""
 
 
-MAX_EXACT = 200
-"""A longer answer is judged by a worker, whatever its form; a longer one is rarely right."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """The verdict on one response."""
