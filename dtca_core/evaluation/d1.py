@@ -10,7 +10,19 @@ import re
 _NUMBER = re.compile(r"-?[0-9]+\.?[0-9]*")
 _FIRST_BOXES = re.compile(r"\\boxed\{([^}\n]*)\}")
 _UNIT = "\\text{ "
-_REMOVED = ("\n", "\\!", "\\left", "\\right", "^{\\circ}", "^\\circ", "\\$")
+_SPELLINGS = (
+    ("\n", ""),
+    ("\\!", ""),
+    ("\\\\", "\\"),
+    ("tfrac", "frac"),
+    ("dfrac", "frac"),
+    ("\\left", ""),
+    ("\\right", ""),
+    ("^{\\circ}", ""),
+    ("^\\circ", ""),
+    ("\\$", ""),
+)
+"""What is replaced by what, in this order: some replacements make room for a later one."""
 
 
 def number_answer(response: str) -> str | None:
@@ -38,7 +50,14 @@ def same_number(answer: str, reference: str) -> bool:
 
 
 def math_answer(response: str) -> str | None:
-    """Return the last box of a response to MATH, else what its answer tags hold, else None."""
+    r"""Return the last box of a response to MATH, or None.
+
+    Where that box is empty or not complete, what the answer tags hold stands in its place. Where
+    there is no box, tags do not count: d1 then compares the whole response, which, with the end
+    tokens that d1 leaves in it, is never the reference.
+    """
+    if "\\boxed" not in response and "\\fbox" not in response:
+        return None
     answer = _last_box(response)
     if answer:
         return answer
@@ -73,26 +92,26 @@ def _number_in(text: str, *, first: bool) -> str | None:
 def _last_box(response: str) -> str | None:
     r"""Return the content of the last `\boxed`; one without braces goes to the next dollar.
 
-    None where the last box is not complete, even if an earlier one is.
+    None where the last box is not complete, even if an earlier one is. What is not a plain
+    `\boxed{...}`, as an `\fbox` where nothing else is boxed, stays as it stands.
     """
     if "\\boxed " in response:
         return response.rpartition("\\boxed ")[2].partition("$")[0]
-    start = response.rfind("\\boxed")
+    start = response.rfind("\\boxed" if "\\boxed" in response else "\\fbox")
     depth = 0
     # Unlike ours this counts escaped braces too, as d1 does.
-    for match in re.finditer(r"[{}]", response[start:]) if start >= 0 else ():
+    for match in re.finditer(r"[{}]", response[start:]):
         depth += 1 if match[0] == "{" else -1
-        if depth == 0:
+        if depth == 0 and match[0] == "}":
             box = response[start : start + match.end()]
-            return box[len("\\boxed{") : -1] if box.startswith("\\boxed{") else None
+            return box[len("\\boxed{") : -1] if box.startswith("\\boxed{") else box
     return None
 
 
 def _clean(text: str) -> str:
-    text = text.replace("\\\\", "\\").replace("tfrac", "frac").replace("dfrac", "frac")
-    for part in _REMOVED:
-        text = text.replace(part, "")
-    text = _without_unit(text).replace(" .", " 0.").replace("{.", "{0.")
+    for spelling, other in _SPELLINGS:
+        text = text.replace(spelling, other)
+    text = _without_unit(text).replace("\\%", "").replace(" .", " 0.").replace("{.", "{0.")
     if text.startswith("."):
         text = f"0{text}"
     sides = text.split("=")

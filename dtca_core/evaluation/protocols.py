@@ -128,16 +128,23 @@ _DRIFT = Setup(
     needs_box=True,
 )
 
-_D1_PROMPT = Prompt(
-    instruction="You are a math expert. You will be given a question to solve. Solve it step by "
-    "step. Wrap the final answer in a \\boxed{}. \nRespond in the following format:\n<reasoning>\n"
-    "Your reasoning here\n</reasoning>\n<answer>\n\\boxed{...}\n</answer>\n\n" + QUESTION,
-    prefill="<reasoning>",
-)
+
+def _d1_prompt(*, space: str, ending: str) -> Prompt:
+    """Return d1's prompt; those of its two data sets differ in a space and in how they end."""
+    return Prompt(
+        instruction="You are a math expert. You will be given a question to solve. Solve it step "
+        "by step. Wrap the final answer in a \\boxed{}."
+        f"{space}\nRespond in the following format:\n"
+        "<reasoning>\nYour reasoning here\n</reasoning>\n<answer>\n\\boxed{...}\n</answer>"
+        f"{ending}\n\n{QUESTION}",
+        prefill="<reasoning>",
+    )
+
+
 _D1_SAMPLER = SamplerConfig(gen_length=256, block_length=32, steps=128)
 _D1_BUDGETS = _budgets((128, 64), (256, 128), (512, 256))
 
-_LLADA = "EVAL.md of ML-GSAI/LLaDA, semi-autoregressive; 78.9 and 42.7 with OpenCompass"
+_LLADA = "EVAL.md of ML-GSAI/LLaDA, with OpenCompass"
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
@@ -160,10 +167,11 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
             name="d1",
             source="dllm-reasoning/d1: eval/. Zero-shot, the instruction in the user's turn, the "
             "response begins after an opening reasoning tag, two tokens a step, no cache; answers "
-            "are read and compared as d1 does.",
+            "are read and compared as d1 does. It attends to padding on the left, we do not; it "
+            "reads what follows the end of a response too, we do not.",
             setups={
                 "math": Setup(
-                    prompt=_D1_PROMPT,
+                    prompt=_d1_prompt(space="", ending='" \n'),
                     sampler=_D1_SAMPLER,
                     budgets=_D1_BUDGETS,
                     reading="d1",
@@ -172,7 +180,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
                     ),
                 ),
                 "gsm8k": Setup(
-                    prompt=_D1_PROMPT,
+                    prompt=_d1_prompt(space=" ", ending=""),
                     sampler=_D1_SAMPLER,
                     budgets=_D1_BUDGETS,
                     reading="d1",
@@ -200,7 +208,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
                     ),
                     sampler=SamplerConfig(gen_length=512, block_length=64, steps=512),
                     budgets=_budgets((512, 512)),
-                    expected=_published("MATH test", _LLADA, at_512=42.2),
+                    expected=_published("MATH test", _LLADA, at_512=42.7),
                 ),
                 "gsm8k": Setup(
                     prompt=Prompt(
@@ -209,7 +217,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
                     ),
                     sampler=SamplerConfig(gen_length=256, block_length=8, steps=256),
                     budgets=_budgets((256, 256)),
-                    expected=_published("GSM8K test", _LLADA, at_256=78.6),
+                    expected=_published("GSM8K test", f"{_LLADA}; other examples", at_256=78.9),
                 ),
             },
         ),

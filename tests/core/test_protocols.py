@@ -79,9 +79,18 @@ def test_the_published_numbers_are_these():
         ("drift", "gsm8k"): [],
         ("d1", "math"): [26.0, 32.4, 36.2],
         ("d1", "gsm8k"): [68.7, 76.7, 78.2],
-        ("llada", "math"): [42.2],
-        ("llada", "gsm8k"): [78.6],
+        ("llada", "math"): [42.7],
+        ("llada", "gsm8k"): [78.9],
     }
+
+
+def test_the_two_prompts_of_d1_differ_in_a_space_and_a_stray_quote():
+    # As read in eval/gsm8k.py and eval/math500.py of three copies of d1, which agree.
+    math, gsm8k = (find_setup("d1", task).prompt.message("1 + 1?") for task in ("math", "gsm8k"))
+    assert gsm8k.endswith("\n</answer>\n\n1 + 1?")
+    assert math.endswith('\n</answer>" \n\n\n1 + 1?')
+    assert "\\boxed{}. \nRespond" in gsm8k
+    assert "\\boxed{}.\nRespond" in math
 
 
 def test_the_examples_of_a_prompt_are_turns():
