@@ -29,22 +29,6 @@ def score(output, reference, protocol="drift"):
     return score_answers([output], [reference], protocol=protocol)[0]
 
 
-def spellings(value):
-    """Every way in which these tests write a rational number."""
-    up, down = value.numerator, value.denominator
-    sign = "-" if up < 0 else ""
-    whole, part = divmod(abs(up), down)
-    yield f"\\frac{{{up}}}{{{down}}}"
-    yield f"{sign}\\dfrac{{{abs(up)}}}{{{down}}}"
-    yield f"{sign}{abs(up)}/{down}"
-    yield f" ${sign}{whole}\\frac{{{part}}}{{{down}}}$."
-    yield f"{{{sign}{whole} {part}/{down}}}"
-    yield f"\\text{{{up * 100}/{down}\\%}}"
-    if down == 1:
-        yield f"{up:,}.0"
-        yield f"{sign}00{abs(up)}".replace("-", "\u2212")
-
-
 def test_verdicts_come_in_order_with_answer_and_reason():
     outputs = ["so \\boxed{18}", "so \\boxed{17}", "so 18", "so"]
     assert score_answers(outputs, ["18"] * 4) == [
