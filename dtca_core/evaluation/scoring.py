@@ -16,7 +16,6 @@ from dtca_core.evaluation.judges import Judges, shared_judges
 from dtca_core.evaluation.latex import is_balanced
 from dtca_core.evaluation.protocols import Task, find_setup, task_of
 
-
 MAX_EXACT = 200
 """A longer answer is judged by a worker, whatever its form; a longer one is rarely right."""
 
