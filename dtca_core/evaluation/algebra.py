@@ -1,25 +1,19 @@
 r"""Algebra: are two expressions equal? Slow, and only ever called inside a worker process.
 
-An expression is parsed by math-verify's LaTeX parser. Two expressions are then unequal where
-they differ at a sample point, and equal where they agree at all of them to many digits; no
-tolerance is in it, for 10^-7 is not 0. What cannot be evaluated is left to math-verify itself.
+Two expressions are unequal where they differ at a sample point, and equal where they agree at
+all of them to many digits; no tolerance is in it, for 10^-7 is not 0. What cannot be evaluated is
+left to math-verify itself.
 """
 
-import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 import sympy
-from latex2sympy2_extended import latex2sympy
-from latex2sympy2_extended.latex2sympy2 import ConversionConfig
 from math_verify import verify
-from sympy.core.function import AppliedUndef
 
 from dtca_core.evaluation.forms import Region, Relation
-from dtca_core.evaluation.latex import STYLE, is_balanced
-from dtca_core.evaluation.rational import rational
+from dtca_core.evaluation.parsing import parsed
 
 CONSTANT_DIGITS = 400
 """Decimal digits to which constants are compared: more than 2^-1000 or 1/100! needs."""
@@ -28,55 +22,12 @@ SAMPLE_DIGITS = 60
 _SAMPLES = ("0.731", "1.618", "2.442", "-0.577", "5.773", "-3.359", "17.32", "0.0915")
 """Values of the first variable; further ones take them in turn, scaled."""
 _NEEDED_POINTS = 3
-
-_PARSER = ConversionConfig(interpret_as_mixed_fractions=False, lowercase_symbols=False)
-_NAMES = (
-    "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|max|min|gcd|lcm|det|"
-    "pi|theta|alpha|beta|gamma|infty"
-)
-_PLAIN = [
-    (re.compile(pattern), replacement)
-    for pattern, replacement in [
-        (rf"{STYLE}\s*\{{\s*({_NAMES})\s*\}}", r"\\\1 "),
-        (rf"{STYLE}\s*\{{([^{{}}]*)\}}", r"{\1}"),
-        (r"\\dollar", ""),
-        (r"([_^])\s*([0-9a-zA-Z])", r"\1{\2}"),
-        (r"\\bmod(?![a-zA-Z])", r"\\mod "),
-        (r"\*\*", "^"),
-        (r"(?<![a-zA-Z\\])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
-        (r"(?<![a-zA-Z\\])cbrt\s*\(([^()]*)\)", r"\\sqrt[3]{\1}"),
-        (rf"(?<![a-zA-Z\\])({_NAMES})(?![a-zA-Z])", r"\\\1 "),
-        (r"(?<![a-zA-Z\\])(?:infinity|inf|oo)(?![a-zA-Z])", r"\\infty "),
-        (r"\*", r"\\cdot "),
-        (r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", ""),
-        # A decimal is the fraction that it says, not the nearest float.
-        (r"(?<![0-9.])([0-9]+)\.(?![0-9])", r"\1"),
-        (r"([0-9]+)\s*(\\frac\s*\{[0-9]+\}\s*\{[0-9]+\})", r"(\1+\2)"),
-        (r"([0-9.]+)\s*\^\\circ", r"(\1\\cdot\\frac{\\pi}{180})"),
-        (r"\{?\s*([^{}\\]+?)\s*\\choose\s*([^{}\\]+?)\s*(?:\}|$)", r"\\binom{\1}{\2}"),
-        # The parser takes 2(3) for a mixed number and \pi(3) for a function.
-        (r"((?<![\^_0-9.a-zA-Z])[0-9]+|\\pi)\s*(?=\()", r"\1\\cdot "),
-        (r"\)\s*(?=\()", r")\\cdot "),
-        (r"\^\s*\\cdot", "^"),
-        (r"\{\{([^{}]*)\}\}", r"{\1}"),
-    ]
-]
-
-# Repeated factorials and numbers side by side; the parser makes something of either.
-_NO_MEANING = re.compile(r"!!|[0-9] +[0-9]")
-
-
-class UnreadableError(Exception):
-    """A text that is no mathematical expression."""
+_MAX_DIGITS = 10_000
+"""A value with more digits before its point is not compared by digits."""
 
 
 class AlgebraError(Exception):
     """A library failed at an expression that it had read; the comparison is undecided."""
-
-
-def is_readable(text: str) -> bool:
-    """Return whether a tidied text is a mathematical expression with a meaning."""
-    return _parsed(text) is not None
 
 
 class AlgebraCalculator:
@@ -88,7 +39,7 @@ class AlgebraCalculator:
     def same_value(self, one: str, other: str) -> bool:
         """Return whether two expressions are equal wherever both are defined."""
         with _library():
-            x, y = _parsed(one), _parsed(other)
+            x, y = parsed(one), parsed(other)
             return x is not None and y is not None and _equal(x, y)
 
     def same_region(self, one: Region, other: Region) -> bool:
@@ -135,56 +86,6 @@ def _library() -> Generator[None, None, None]:
         raise AlgebraError(f"{type(error).__name__} in algebra: {str(error)[:200]}") from error
 
 
-def _parsed(text: str) -> sympy.Expr | None:
-    try:
-        return _parse(text)
-    except UnreadableError:
-        return None
-
-
-@lru_cache(maxsize=4096)
-def _parse(text: str) -> sympy.Expr:
-    """Return the expression of a tidied text, unevaluated.
-
-    Raises:
-        UnreadableError: the text is no expression, or it has no value, such as 1/0.
-    """
-    number = rational(text)
-    if number is not None:
-        return sympy.Rational(number.numerator, number.denominator)
-    for pattern, replacement in _PLAIN:
-        text = pattern.sub(replacement, text)
-    if _NO_MEANING.search(text) or not is_balanced(text):
-        raise UnreadableError(text)
-    text = re.sub(r"[0-9]+\.[0-9]+|\.[0-9]+", _as_fraction, text)
-    try:
-        parsed = latex2sympy(text, normalization_config=None, conversion_config=_PARSER)
-    except MemoryError:
-        raise
-    except Exception:  # which is what the parser raises
-        raise UnreadableError(text) from None
-    if not isinstance(parsed, sympy.Expr) or parsed.has(sympy.zoo, sympy.nan):
-        raise UnreadableError(text)
-    return _with_constants(parsed)
-
-
-def _as_fraction(decimal: re.Match[str]) -> str:
-    value = rational(decimal[0])
-    assert value is not None, "a decimal is a rational number"
-    return f"{{\\frac{{{value.numerator}}}{{{value.denominator}}}}}"
-
-
-def _with_constants(expression: sympy.Expr) -> sympy.Expr:
-    """Return an expression in which i is the imaginary unit and f(2) is a quantity of its own."""
-    constants: dict[Any, Any] = {
-        symbol: sympy.I for symbol in expression.free_symbols if str(symbol) == "i"
-    }
-    for call in expression.atoms(AppliedUndef):
-        constants[call] = sympy.Symbol(str(call))
-    replaced: Any = expression.xreplace(constants)
-    return replaced
-
-
 def _equal(x: sympy.Expr, y: sympy.Expr) -> bool:
     if x == y:
         return True
@@ -199,12 +100,15 @@ def _equal(x: sympy.Expr, y: sympy.Expr) -> bool:
 def _same_constant(x: sympy.Expr, y: sympy.Expr) -> bool | None:
     if x.is_infinite or y.is_infinite:
         return bool(x == y)
-    one, other = (_number(side, {}, CONSTANT_DIGITS) for side in (x, y))
-    if one is None or other is None:
+    values = _values(x, y, {}, CONSTANT_DIGITS)
+    if values is None:
         return None
+    one, other = values
     if _close(one, other, CONSTANT_DIGITS):
-        return True
-    # Digits do not tell a difference that vanishes from a tiny one; algebra does.
+        # Digits do not tell 1 - 1/2010! from 1; exact arithmetic does, where it knows the value.
+        difference = (x - y).doit()
+        return bool(difference == 0) if difference.is_Rational else True
+    # Nor do they tell a difference that vanishes from a tiny one; algebra does.
     tiny = max(abs(one), abs(other)) < sympy.Float(10, 30) ** -(CONSTANT_DIGITS // 2)
     return bool((x - y).equals(0)) if tiny else False
 
@@ -217,9 +121,10 @@ def _agree_at_samples(x: sympy.Expr, y: sympy.Expr, symbols: Sequence[Any]) -> b
     at_complex_points: list[bool] = []
     at_real_points: list[bool] = []
     for point in _points(symbols):
-        one, other = (_number(side, point, SAMPLE_DIGITS) for side in (x, y))
-        if one is None or other is None:
+        values = _values(x, y, point, SAMPLE_DIGITS)
+        if values is None:
             continue
+        one, other = values
         same = _close(one, other, SAMPLE_DIGITS)
         if one.is_real == other.is_real:
             (at_real_points if one.is_real else at_complex_points).append(same)
@@ -248,6 +153,26 @@ def _points(symbols: Sequence[Any]) -> list[dict[Any, Any]]:
     ]
 
 
+def _values(
+    x: sympy.Expr, y: sympy.Expr, point: dict[Any, Any], digits: int
+) -> tuple[Any, Any] | None:
+    """Return both values at a point, None where there is none or its digits are too many.
+
+    They have `digits` digits, and as many after the point where they are large: 3^2007 + 1 is not
+    3^2007.
+    """
+    one, other = (_number(side, point, digits) for side in (x, y))
+    if one is None or other is None:
+        return None
+    size = max(abs(one), abs(other))
+    whole = int(sympy.log(size, 10).evalf(15)) if size > 1 else 0
+    if whole > _MAX_DIGITS:
+        return None
+    if whole > 1:
+        one, other = (_number(side, point, digits + whole) for side in (x, y))
+    return one, other
+
+
 def _number(expression: sympy.Expr, point: dict[Any, Any], digits: int) -> Any:
     """Return the value at a point as a number, None where there is none."""
     try:
@@ -266,16 +191,16 @@ def _number(expression: sympy.Expr, point: dict[Any, Any], digits: int) -> Any:
 
 
 def _close(one: Any, other: Any, digits: int) -> bool:
-    """Return whether two values agree to all but a few of their digits."""
+    """Return whether two values agree to all but a few of their digits, those after the point."""
     size = max(abs(one), abs(other))
-    return bool(abs(one - other) <= size * sympy.Float(10, digits) ** (15 - digits))
+    return bool(abs(one - other) <= min(size, 1) * sympy.Float(10, digits) ** (15 - digits))
 
 
 def _set(region: Region) -> sympy.Set | None:
     """Return a region as a set of sympy's, None where an end is not known to be real."""
     intervals: list[sympy.Set] = []
     for piece in region.pieces:
-        ends = [_parsed(end) for end in (piece.low, piece.high)]
+        ends = [parsed(end) for end in (piece.low, piece.high)]
         low, high = (end if end is None else sympy.simplify(end.doit()) for end in ends)
         if low is None or high is None or not (low.is_extended_real and high.is_extended_real):
             return None
@@ -284,7 +209,7 @@ def _set(region: Region) -> sympy.Set | None:
 
 
 def _difference(relation: Relation) -> sympy.Expr | None:
-    left, right = map(_parsed, relation.sides)
+    left, right = map(parsed, relation.sides)
     return None if left is None or right is None else left - right
 
 

@@ -5,12 +5,10 @@ rules are symmetric. What the product decided where the sources are silent: a pe
 agrees with its fraction, and with the bare number of percent where that is above 1.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from dtca_core.evaluation.brackets import split_list
 from dtca_core.evaluation.forms import (
     Answer,
     Choice,
@@ -25,18 +23,11 @@ from dtca_core.evaluation.forms import (
     Words,
 )
 from dtca_core.evaluation.latex import normal_text, tidy
+from dtca_core.evaluation.names import is_name
 from dtca_core.evaluation.rational import rational
 from dtca_core.evaluation.regions import as_region
 from dtca_core.evaluation.structure import read_answer
 from dtca_core.evaluation.units import PERCENT
-from dtca_core.evaluation.words import is_words
-
-_NAME = re.compile(
-    r"\([a-zA-Z](?:,[a-zA-Z])+\)|"
-    r"(?:\\?(?:angle|triangle|overline|vec|hat|bar|Delta|mathcal|mathbf|text)?)?"
-    r"[{]?(?:[a-zA-Z]{1,3}|\\[a-zA-Z]+)'*[}]?(?:_(?:\w|\{[^{}]*\}))?'*"
-    r"(?:\^(?:\{-1\}|-1))?(?:\([^()=]*\))?"
-)
 
 MAX_TEXT = 10_000
 """Longer answers are compared character by character."""
@@ -197,7 +188,7 @@ class _Rules:
 
     def _same_relation(self, one: Relation, other: Relation) -> bool:
         names = normal_text(one.sides[0]), normal_text(other.sides[0])
-        are_named = one.operators == other.operators == ("=",) and _is_name(one.sides[0])
+        are_named = one.operators == other.operators == ("=",) and is_name(one.sides[0])
         if are_named and names[0] == names[1]:
             return self.agree(read_answer(one.sides[1]), read_answer(other.sides[1]))
         return self.calculator.same_relation(one, other)
@@ -248,20 +239,12 @@ def _named_value(relation: Relation) -> Answer | None:
     if set(relation.operators) != {"="}:
         return None
     first, *_, last = relation.sides
-    if _is_name(last) and not _is_name(first):
+    if is_name(last) and not is_name(first):
         return read_answer(first)
     computed = len(relation.sides) == 2 and rational(first) is None and not _has_letter(first)
-    if _is_name(first) or computed:
+    if is_name(first) or computed:
         return read_answer(last)
     return None
-
-
-def _is_name(text: str) -> bool:
-    """Return whether a side of an equation names something: x, f(x), x_1, (x, y), AB, area."""
-    plain = normal_text(text)
-    if is_words(text):
-        return len(split_list(text)) == 1
-    return bool(plain) and _NAME.fullmatch(plain) is not None
 
 
 def _has_letter(text: str) -> bool:

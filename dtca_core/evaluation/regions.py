@@ -85,9 +85,10 @@ def as_region(answer: Answer) -> Region | None:
         return answer
     if isinstance(answer, Span) and len(answer.items) == 2:
         low, high = answer.texts
-        piece = Piece(
-            low=low, high=high, low_open=answer.opening == "(", high_open=answer.closing == ")"
-        )
+        low_open, high_open = answer.opening == "(", answer.closing == ")"
+        if ("\\infty" in low and not low_open) or ("\\infty" in high and not high_open):
+            return None  # infinity is no real number
+        piece = Piece(low=low, high=high, low_open=low_open, high_open=high_open)
         return Region(pieces=(piece,))
     return None
 

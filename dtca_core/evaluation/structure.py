@@ -22,6 +22,7 @@ from dtca_core.evaluation.forms import (
     Words,
 )
 from dtca_core.evaluation.latex import normal_text, tidy, without_outer_braces, without_style
+from dtca_core.evaluation.names import is_name
 from dtca_core.evaluation.rational import rational
 from dtca_core.evaluation.regions import (
     Read,
@@ -103,9 +104,10 @@ def _list(text: str, read: Read) -> Answer | None:
         region = joined(regions, len(items)) if join[1] == "or" else overlap(regions)
         if region is not None:
             return region
-    if "=" in parts[0] and not any("=" in part for part in parts[1:]):
+    name, is_equation, first = parts[0].rpartition("=")
+    if is_equation and is_name(name.split("=")[0]) and "=" not in "".join(parts[1:]):
         # "x = 1 or 2" names the variable once.
-        items[0] = read(parts[0].rpartition("=")[2])
+        items[0] = read(first)
     return _values(items)
 
 

@@ -14,9 +14,10 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from dtca_core.evaluation.algebra import AlgebraCalculator, AlgebraError, is_readable
+from dtca_core.evaluation.algebra import AlgebraCalculator, AlgebraError
 from dtca_core.evaluation.equivalence import agree
 from dtca_core.evaluation.judges import OUT_OF_MEMORY
+from dtca_core.evaluation.parsing import is_readable
 from dtca_core.evaluation.structure import expressions, read_answer
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtca_core.evaluation.algebra import AlgebraCalculator, is_readable
+from dtca_core.evaluation.algebra import AlgebraCalculator
 from dtca_core.evaluation.latex import tidy
+from dtca_core.evaluation.parsing import is_readable
 from dtca_core.evaluation.structure import read_answer
 
 
