@@ -28,6 +28,8 @@ OUT_OF_MEMORY = 3
 """Exit status of a worker that reached its limit on memory."""
 _START_SECONDS = 120.0
 """A worker that is not ready by then, on however busy a machine, never will be."""
+_MAX_LOST_STARTS = 20
+"""So many workers in a row may be killed by others before they are ready."""
 _MAX_WORKERS = 8
 _GRACE = 0.5
 
@@ -50,6 +52,7 @@ class Judges:
         self._size = workers
         self._limits = seconds, megabytes
         self._workers: list[_Worker] = []
+        self._lost_starts = 0
         self._one_at_a_time = threading.Lock()
 
     def ask(self, requests: Sequence[Request]) -> list[Reply]:
@@ -61,7 +64,12 @@ class Judges:
             RuntimeError: a worker did not start, or met a bug; the message has its traceback.
         """
         with self._one_at_a_time:
-            return self._ask(requests)
+            try:
+                return self._ask(requests)
+            except BaseException:
+                # Others are still at tasks of this call; the next call must not get their replies.
+                self._end_workers()
+                raise
 
     def _ask(self, requests: Sequence[Request]) -> list[Reply]:
         replies: dict[int, Reply] = {}
@@ -84,9 +92,12 @@ class Judges:
     def close(self) -> None:
         """End every worker."""
         with self._one_at_a_time:
-            for worker in self._workers:
-                worker.end()
-            self._workers.clear()
+            self._end_workers()
+
+    def _end_workers(self) -> None:
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
 
     @property
     def pids(self) -> list[int]:
@@ -103,9 +114,18 @@ class Judges:
                 continue
             task, reply = worker.receive()
             if worker.is_closed:
-                self._workers[self._workers.index(worker)] = _Worker(*self._limits)
+                self._replace(worker)
             if task is not None:
                 yield task, reply
+
+    def _replace(self, worker: "_Worker") -> None:
+        self._lost_starts = 0 if worker.is_ready else self._lost_starts + 1
+        if self._lost_starts > _MAX_LOST_STARTS:
+            raise RuntimeError(
+                f"{self._lost_starts} judges in a row were killed while they started; look for "
+                "what kills them, such as a limit on memory, and free what it lacks."
+            )
+        self._workers[self._workers.index(worker)] = _Worker(*self._limits)
 
 
 class _Worker:
@@ -124,14 +144,15 @@ class _Worker:
                 # Threads of numerical libraries would count against the address space.
                 env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             )
-        self._is_ready = False
+        self.is_ready = False
+        """Whether it has started."""
         self._task: int | None = None
         self.deadline = time.monotonic() + _START_SECONDS
 
     @property
     def is_idle(self) -> bool:
         """Whether it waits for a task."""
-        return self._is_ready and self._task is None
+        return self.is_ready and self._task is None
 
     @property
     def is_closed(self) -> bool:
@@ -149,7 +170,7 @@ class _Worker:
             self.deadline = time.monotonic()
 
     def receive(self) -> tuple[int | None, Reply]:
-        """Return the task that has ended, None where the worker has only become ready."""
+        """Return the task that has ended, None where the worker was only starting."""
         task, self._task = self._task, None
         try:
             message = self.connection.recv_bytes() if self.connection.poll() else b""
@@ -157,8 +178,8 @@ class _Worker:
             message = b""
         if not message:
             return task, self._obituary()
-        if not self._is_ready:
-            self._is_ready = True
+        if not self.is_ready:
+            self.is_ready = True
             return None, {}
         reply: Reply = json.loads(message)
         if "bug" in reply:
@@ -172,7 +193,7 @@ class _Worker:
         except subprocess.TimeoutExpired:
             status = -signal.SIGALRM  # it does not even die of its own timer
         self.end()
-        if not self._is_ready:
+        if not self.is_ready and status in (*range(256), -signal.SIGALRM):
             raise RuntimeError(
                 f"a judge did not start (exit status {status}); run `{sys.executable} -m "
                 "dtca_core.evaluation.worker` to see why."
@@ -192,6 +213,9 @@ class _Worker:
 @lru_cache(maxsize=1)
 def shared_judges() -> Judges:
     """Return the pool that this process shares; it ends with the process."""
-    judges = Judges(min(os.cpu_count() or 1, _MAX_WORKERS))
-    atexit.register(judges.close)
-    return judges
+    return Judges(min(os.cpu_count() or 1, _MAX_WORKERS))
+
+
+# A fork would speak to the workers of its parent, and each would read replies to the other.
+os.register_at_fork(after_in_child=shared_judges.cache_clear)
+atexit.register(lambda: shared_judges().close())

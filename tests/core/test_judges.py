@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from dtca_core.evaluation.judges import Judges
+from dtca_core.evaluation.judges import Judges, shared_judges
 from dtca_core.evaluation.scoring import score_answers, unreadable_references
 from dtca_core.evaluation.worker import answer
 
@@ -80,6 +81,35 @@ def test_a_worker_that_is_killed_is_replaced(judges):
     judges.ask([question(2), question(3)])
     os.kill(judges.pids[0], signal.SIGKILL)
     assert [reply["agree"] for reply in judges.ask([question(n) for n in (4, 5, 6)])] == [True] * 3
+
+
+def test_a_worker_that_is_killed_while_it_starts_is_replaced(judges):
+    threading.Timer(0.2, lambda: os.kill(judges.pids[0], signal.SIGKILL)).start()
+    assert judges.ask([question(2), question(3)]) == [{"agree": True}] * 2
+
+
+def test_workers_that_are_always_killed_at_their_start_are_an_error(monkeypatch, tmp_path):
+    suicidal = tmp_path / "python"
+    suicidal.write_text("#!/bin/sh\nkill -KILL $$\n")
+    suicidal.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(suicidal))
+    with pytest.raises(RuntimeError, match="judges in a row were killed while they started"):
+        Judges(1).ask([question(2)])
+
+
+def test_a_call_that_fails_leaves_no_reply_to_the_next(judges):
+    with pytest.raises(RuntimeError, match="a judge met a bug"):
+        judges.ask([{"answer": "\\sqrt4"}, *[{"answer": "\\sqrt2", "reference": "2"}] * 6])
+    assert judges.ask([question(n) for n in range(1, 6)]) == [{"agree": True}] * 5
+
+
+def test_a_fork_has_judges_of_its_own():
+    before = shared_judges()
+    if child := os.fork():
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert shared_judges() is before
+    else:
+        os._exit(shared_judges() is before)
 
 
 def test_closing_leaves_no_process(judges):
