@@ -14,6 +14,7 @@ from math_verify import verify
 
 from dtca_core.evaluation.forms import Region, Relation
 from dtca_core.evaluation.parsing import parsed
+from dtca_core.evaluation.powers import prime_exponents
 
 CONSTANT_DIGITS = 400
 """Decimal digits to which constants are compared: more than 2^-1000 or 1/100! needs."""
@@ -89,6 +90,9 @@ def _library() -> Generator[None, None, None]:
 def _equal(x: sympy.Expr, y: sympy.Expr) -> bool:
     if x == y:
         return True
+    factors = prime_exponents(x), prime_exponents(y)
+    if None not in factors:
+        return factors[0] == factors[1]
     symbols = sorted(x.free_symbols | y.free_symbols, key=str)
     verdict = _agree_at_samples(x, y, symbols) if symbols else _same_constant(x, y)
     if verdict is not None:
