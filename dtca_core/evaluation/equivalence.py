@@ -27,7 +27,7 @@ from dtca_core.evaluation.names import is_name
 from dtca_core.evaluation.rational import rational
 from dtca_core.evaluation.regions import as_region
 from dtca_core.evaluation.structure import read_answer
-from dtca_core.evaluation.units import PERCENT
+from dtca_core.evaluation.units import DEGREE, PERCENT
 
 MAX_TEXT = 10_000
 """Longer answers are compared character by character."""
@@ -173,7 +173,8 @@ class _Rules:
         if PERCENT in (one.unit, other.unit):
             percent, plain = (one, other) if one.unit == PERCENT else (other, one)
             return not plain.unit and self._same_share(percent, plain)
-        return not (one.unit and other.unit) and self._same_value(one, other)
+        one_says_less = _says_less(one.unit, other.unit) or _says_less(other.unit, one.unit)
+        return one_says_less and self._same_value(one, other)
 
     def _same_value(self, one: Quantity, other: Quantity) -> bool:
         if one.value is not None and other.value is not None:
@@ -192,6 +193,11 @@ class _Rules:
         if are_named and names[0] == names[1]:
             return self.agree(read_answer(one.sides[1]), read_answer(other.sides[1]))
         return self.calculator.same_relation(one, other)
+
+
+def _says_less(unit: str, other: str) -> bool:
+    """Return whether a unit leaves open what another says: none at all, or degrees of no scale."""
+    return unit in ("", DEGREE) and other.startswith(unit)
 
 
 def _first(test: Callable[[int], bool], indices: Sequence[int]) -> int | None:

@@ -23,6 +23,9 @@ _PLAIN = [
         (rf"{STYLE}\s*\{{\s*({_NAMES})\s*\}}", r"\\\1 "),
         (rf"{STYLE}\s*\{{([^{{}}]*)\}}", r"{\1}"),
         (r"\\dollar", ""),
+        # The parser would leave primes out.
+        (r"(?<=[a-zA-Z])''(?!')", r"_{\\prime\\prime}"),
+        (r"(?<=[a-zA-Z])'(?!')", r"_{\\prime}"),
         (r"([_^])\s*([0-9a-zA-Z])", r"\1{\2}"),
         (r"\\bmod(?![a-zA-Z])", r"\\mod "),
         (r"\*\*", "^"),
@@ -45,8 +48,9 @@ _PLAIN = [
     ]
 ]
 
-# Repeated factorials, numbers side by side or with an index; the parser makes something of each.
-_NO_MEANING = re.compile(r"!!|[0-9] +[0-9]|(?:[0-9]|\^\{[^{}]*\})\s*_")
+# Other primes, repeated factorials, numbers side by side or with an index; the parser makes
+# something of each.
+_NO_MEANING = re.compile(r"'|!!|[0-9] +[0-9]|(?:[0-9]|\^\{[^{}]*\})\s*_")
 
 
 class UnreadableError(Exception):

@@ -1,8 +1,8 @@
 r"""Is a response right? Its answer is found as the protocol says, then judged.
 
-Rational numbers, lists of them and words are judged here, exactly; everything else by algebra in
-worker processes with a limit on time and memory. What they could not decide counts as wrong
-and is counted apart. A bug in the judge is a crash, never a silent zero.
+Rational numbers, lists of them and words are judged here, exactly, while they are short; everything
+else by algebra in worker processes with a limit on time and memory. What they could not decide
+counts as wrong and is counted apart. A bug in the judge is a crash, never a silent zero.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from dtca_core.evaluation.latex import is_balanced
 from dtca_core.evaluation.protocols import Task, find_setup, task_of
 
 MAX_EXACT = 200
-"""A longer answer is judged by a worker, whatever its form; a longer one is rarely right."""
+"""Characters; a longer answer is judged by a worker, whatever its form."""
 
 
 @dataclass(frozen=True, kw_only=True)

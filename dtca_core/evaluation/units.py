@@ -37,6 +37,8 @@ _SAME = {
         "euro eur",
         "unit",
         "degree deg",
+        "c celsiu",
+        "f fahrenheit",
         "percent %",
     )
     for name in names.split()
@@ -47,7 +49,7 @@ _KNOWN = "|".join(_ABBREVIATIONS.split())
 _NO_UNIT = re.compile(
     r"\b(?:hundred|thousand|million|billion|trillion|dozen|score|half|quarter|point|base|"
     r"factorial|squared?\s*root|plus|minus|times|over|mod|modulo|choose|remainder|sqrt|pi|infinity|"
-    r"or|and|to|than|more|less|not|if|when|where|for|sin|cos|tan|log|ln|exp|gcd|lcm)\b"
+    r"below|above|or|and|to|than|more|less|not|if|when|where|for|sin|cos|tan|log|ln|exp|gcd|lcm)\b"
 )
 _TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
 _EXPONENT = r"(?:\s*\^\s*(?:[0-9]|\{-?[0-9]\}))?"
@@ -80,11 +82,12 @@ def split_unit(tidied: str) -> tuple[str, str]:
 def unit_name(text: str) -> str | None:
     """Return the one name of a unit as written, or None where it is not a unit."""
     if "\\circ" in text:
-        return DEGREE
+        scale = re.search(r"\\circ.*([CF])", text)
+        return DEGREE + scale[1].casefold() if scale else DEGREE
     plain = re.sub(rf"{STYLE}|[{{}}()]|\\cdot", " ", text).casefold()
     plain = re.sub(r"\b(?:squared?|sq\.?)\s+(\w+)", r"\1^2", plain)
     plain = re.sub(r"\bcubed?\s+(\w+)|\bcubic\s+(\w+)", r"\1\2^3", plain)
-    if _NO_UNIT.search(plain):
+    if _NO_UNIT.search(plain) or plain.strip() in ("squared", "cubed"):
         return None
     words = re.findall(r"[^\W\d_]+(?:\^-?[0-9])?|[%¢/]|\^[0-9]", re.sub(r"\bper\b", "/", plain))
     if not words:
