@@ -25,14 +25,13 @@ from dtca_core.report.figures import (
     dot_plot,
     printable,
 )
-from dtca_core.weights import WeightArtifact
+from dtca_core.weights import CategoryEstimate, WeightArtifact
 
 LineageRow = tuple[str, str, str]
 """Input, reference of its artifact, and a note. No times: the same inputs give the same page."""
 
 _MISSING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
-_NORMAL_95 = 1.96
 _SIGNIFICANT = 0.05
 
 
@@ -167,7 +166,7 @@ def category_figure(weights: WeightArtifact) -> str:
     rows = [
         DotRow(
             label=name,
-            marks=[_contribution(estimate.mean_delta_p, estimate.standard_error, is_rare)],
+            marks=[_contribution(estimate, is_rare)],
             note=f"{estimate.weight:.2f}",
         )
         for name, estimate, is_rare in _by_mean(weights)
@@ -183,12 +182,11 @@ def category_figure(weights: WeightArtifact) -> str:
     )
 
 
-def _contribution(mean: float, error: float | None, is_rare: bool) -> Mark:
-    if error is None:
-        return Mark(value=mean, is_hollow=is_rare)
-    # A contribution is never negative; an interval around a small one must not say so.
-    low, high = max(0.0, mean - _NORMAL_95 * error), mean + _NORMAL_95 * error
-    return Mark(value=mean, low=low, high=high, is_hollow=is_rare)
+def _contribution(estimate: CategoryEstimate, is_rare: bool) -> Mark:
+    """Return a mean with its interval over responses; none where a person left it out."""
+    interval = estimate.mean_interval
+    low, high = (None, None) if interval is None else interval
+    return Mark(value=estimate.mean_delta_p, low=low, high=high, is_hollow=is_rare)
 
 
 def _by_mean(weights: WeightArtifact) -> list[tuple[str, Any, bool]]:

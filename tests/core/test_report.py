@@ -39,8 +39,15 @@ VOID = {"meta", "br"}
 ATTACK = "<script>alert('x')</script>&\"\x00\x1b\ud800"
 
 
-def estimate(mean, count=50, error=0.01):
-    return CategoryEstimate(weight=1.0, mean_delta_p=mean, standard_error=error, count=count)
+def estimate(mean, count=50, error=0.01, interval=None):
+    return CategoryEstimate(
+        weight=1.0,
+        mean_delta_p=mean,
+        standard_error=error,
+        count=count,
+        mean_interval=interval,
+        weight_interval=[0.9, 1.1],
+    )
 
 
 def artifact(**categories):
@@ -327,10 +334,14 @@ def test_categories_are_sorted_and_rare_ones_hollow():
     assert kinds == ["s0 dot", "s0 hollow", "s0 hollow", "s0 hollow", "s0 dot"]
 
 
-def test_an_interval_of_a_contribution_is_not_below_zero():
-    # By hand: 0.1 - 1.96 * 0.1 < 0, and 0.1 + 1.96 * 0.1 = 0.296.
-    [_, dot] = shapes(category_figure(artifact(A=estimate(0.1, error=0.1))), "circle")
-    assert dot.find(SVG + "title").text == "0.1 (0 to 0.296)"
+def test_a_contribution_has_its_interval_over_responses_where_it_is_known():
+    figure = category_figure(
+        artifact(A=estimate(0.2, interval=[0.125, 0.25]), B=estimate(0.1, interval=None))
+    )
+    # The first circle is the legend's.
+    _, known, unknown = shapes(figure, "circle")
+    assert known.find(SVG + "title").text == "0.2 (0.125 to 0.25)"
+    assert unknown.find(SVG + "title").text == "0.1"
 
 
 def test_unprintable_characters_are_replaced():
