@@ -10,6 +10,7 @@ from latex2sympy2_extended.latex2sympy2 import ConversionConfig
 from sympy.core.function import AppliedUndef
 
 from dtca_core.evaluation.latex import STYLE, is_balanced
+from dtca_core.evaluation.powers import divisor_or_multiple
 from dtca_core.evaluation.rational import rational
 
 _PARSER = ConversionConfig(interpret_as_mixed_fractions=False, lowercase_symbols=False)
@@ -45,6 +46,8 @@ _PLAIN = [
         (r"\)\s*(?=\()", r")\\cdot "),
         (r"\^\s*\\cdot", "^"),
         (r"\{\{([^{}]*)\}\}", r"{\1}"),
+        # As functions it does not know: it would multiply their arguments out to evaluate them.
+        (r"\\(gcd|lcm)(?![a-zA-Z])\s*", r"\\text{\1}"),
     ]
 ]
 
@@ -103,7 +106,7 @@ def _with_constants(expression: sympy.Expr) -> sympy.Expr:
         symbol: sympy.I for symbol in expression.free_symbols if str(symbol) == "i"
     }
     for call in expression.atoms(AppliedUndef):
-        constants[call] = sympy.Symbol(str(call))
+        constants[call] = divisor_or_multiple(call) or sympy.Symbol(str(call))
     replaced: Any = expression.xreplace(constants)
     return replaced
 

@@ -1,6 +1,7 @@
 """Products of powers of whole numbers as prime factors: 2^{4^8} without its digits."""
 
 from math import log2
+from typing import Any
 
 import sympy
 from sympy.ntheory import factorint
@@ -30,6 +31,25 @@ def prime_exponents(expression: sympy.Expr) -> PrimeExponents | None:
             return None
         return _product([{prime: power * exponent for prime, power in base.items()}])
     return None
+
+
+def divisor_or_multiple(call: Any) -> sympy.Expr | None:
+    """Return the value of a call of gcd or lcm on products of powers, else None.
+
+    In prime factors the one takes the smallest exponent and the other the largest, so that
+    gcd(3^{100000000}, 9) needs no power.
+    """
+    choose = {"\\text{gcd}": min, "\\text{lcm}": max}.get(str(call.func))
+    factors = [prime_exponents(argument) for argument in call.args]
+    known = [factor for factor in factors if factor is not None]
+    if choose is None or len(known) < len(factors):
+        return None
+    primes = {prime for factor in known for prime in factor}
+    powers = [
+        sympy.Pow(prime, choose(factor.get(prime, 0) for factor in known), evaluate=False)
+        for prime in sorted(primes)
+    ]
+    return sympy.Mul(*powers, evaluate=False)
 
 
 def _of_rational(number: sympy.Rational) -> PrimeExponents | None:
