@@ -153,8 +153,8 @@ def _readable(
     if unreadable:
         first = ", ".join(repr(problems[i].answer[:60]) for i in sorted(unreadable)[:3])
         context.listener.note(
-            f"{name}: dropped {len(unreadable)} problems whose reference cannot be read as an "
-            f"answer, such as {first}"
+            f"{name}: dropped problems whose reference cannot be read as an answer: "
+            f"{len(unreadable)}, such as {first}"
         )
     return [problem for i, problem in enumerate(problems) if i not in unreadable]
 

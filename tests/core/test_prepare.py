@@ -132,7 +132,7 @@ def test_a_reference_that_no_answer_can_agree_with_never_pays(tmp_path):
         tmp_path, train=[*TRAIN_ROWS, broken], on_contamination="drop", listener=heard
     ).artifact
     assert artifact.manifest.counts["train_unreadable"] == 1
-    said = "train: dropped 1 problems whose reference cannot be read as an answer, such as"
+    said = "train: dropped problems whose reference cannot be read as an answer: 1, such as"
     assert any(note.startswith(said) for note in heard.noted)
     for split in ("train", "validation"):
         problems = read_split(artifact.path / PROBLEMS_FILE, split)
