@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import polars as pl
 import torch
+from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -23,6 +24,7 @@ from dtca_core.categories import is_special, load_tagger, token_categories, toke
 SPECIAL = ["<|endoftext|>", "<|startoftext|>", "<|eot_id|>", "<|mdm_mask|>"]
 GARBAGE = 4096
 R = TypeVar("R")
+console = Console(highlight=False)
 
 
 def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
@@ -50,7 +52,7 @@ def timed(name: str, num_tokens: int, num_words: int, work: Callable[[], R]) -> 
     begin = time.process_time()
     result = work()
     seconds = time.process_time() - begin
-    print(  # noqa: T201
+    console.print(
         f"{name:<24} {seconds:7.2f} s {num_tokens / seconds:10.0f} tokens/s "
         f"{num_words / seconds:10.0f} words/s"
     )
@@ -73,7 +75,9 @@ def main() -> None:
     num_tokens = sum(not yes for row in special for yes in row)
     texts = [token_spans(tokenizer, row)[0] for row in ids]
     num_words = sum(map(len, load_tagger("spacy").tag(texts)))
-    print(f"{len(texts)} texts, {num_tokens} tokens without special ones, {num_words} words")  # noqa: T201
+    console.print(
+        f"{len(texts)} texts, {num_tokens} tokens without special ones, {num_words} words"
+    )
 
     def spans() -> list[tuple[str, list[tuple[int, int]]]]:
         return [token_spans(tokenizer, row) for row in ids]

@@ -28,7 +28,7 @@ _MAX_DIGITS = 10_000
 
 
 class AlgebraError(Exception):
-    """A library failed at an expression that it had read; the comparison is undecided."""
+    """Comparing failed at expressions that had been read; the comparison is undecided."""
 
 
 class AlgebraCalculator:

@@ -106,7 +106,8 @@ def _with_constants(expression: sympy.Expr) -> sympy.Expr:
         symbol: sympy.I for symbol in expression.free_symbols if str(symbol) == "i"
     }
     for call in expression.atoms(AppliedUndef):
-        constants[call] = divisor_or_multiple(call) or sympy.Symbol(str(call))
+        value = divisor_or_multiple(call)
+        constants[call] = sympy.Symbol(str(call)) if value is None else value
     replaced: Any = expression.xreplace(constants)
     return replaced
 

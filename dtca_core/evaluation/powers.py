@@ -34,22 +34,31 @@ def prime_exponents(expression: sympy.Expr) -> PrimeExponents | None:
 
 
 def divisor_or_multiple(call: Any) -> sympy.Expr | None:
-    """Return the value of a call of gcd or lcm on products of powers, else None.
+    """Return the value of a call of gcd or lcm on whole numbers, None where it is another call.
 
     In prime factors the one takes the smallest exponent and the other the largest, so that
-    gcd(3^{100000000}, 9) needs no power.
+    gcd(3^{100000000}, 9) needs no power. Arguments of other forms, such as 10!, are evaluated.
     """
-    choose = {"\\text{gcd}": min, "\\text{lcm}": max}.get(str(call.func))
-    factors = [prime_exponents(argument) for argument in call.args]
-    known = [factor for factor in factors if factor is not None]
-    if choose is None or len(known) < len(factors):
+    known_calls = {"\\text{gcd}": (min, sympy.igcd), "\\text{lcm}": (max, sympy.ilcm)}
+    if str(call.func) not in known_calls:
         return None
-    primes = {prime for factor in known for prime in factor}
+    choose, of_integers = known_calls[str(call.func)]
+    factors = [prime_exponents(argument) for argument in call.args]
+    whole = [factor for factor in factors if factor is not None and _is_whole(factor)]
+    if len(whole) < len(factors):
+        values = [argument.doit() for argument in call.args]
+        are_integers = all(value.is_Integer for value in values)
+        return sympy.Integer(of_integers(*values)) if are_integers else None
+    primes = {prime for factor in whole for prime in factor}
     powers = [
-        sympy.Pow(prime, choose(factor.get(prime, 0) for factor in known), evaluate=False)
+        sympy.Pow(prime, choose(factor.get(prime, 0) for factor in whole), evaluate=False)
         for prime in sorted(primes)
     ]
     return sympy.Mul(*powers, evaluate=False)
+
+
+def _is_whole(factors: PrimeExponents) -> bool:
+    return all(power.is_Integer and power > 0 for power in factors.values())
 
 
 def _of_rational(number: sympy.Rational) -> PrimeExponents | None:

@@ -54,7 +54,7 @@ def test_a_hundred_thousand_characters_take_no_time(text):
     start = time.perf_counter()
     assert number_answer(response) is None
     math_answer(response)
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize(
